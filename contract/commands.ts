@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { activeflowSchema } from './activeflow.ts';
+import { addressSchema } from './address.ts';
+import { callSchema } from './call.ts';
+import type { Reason } from './errors.ts';
+import { flowTemplateSchema } from './flow.ts';
+import { groupcallSchema } from './groupcall.ts';
+
+/**
+ * The orders control-api gives to media-app: name → who may take it, how long it is worth obeying, body and result.
+ * `to: 'any'` goes to the shared queue, `to: 'owner'` to the queue of the node that owns the record.
+ */
+export const commands = {
+  'call.create': {
+    to: 'any',
+    ttl_ms: 15_000,
+    body: z.object({
+      source: addressSchema,
+      destinations: z.array(addressSchema).min(1),
+      flow: flowTemplateSchema,
+      variables: z.record(z.string(), z.string()),
+      anonymous: z.enum(['', 'yes', 'no', 'auto']),
+    }),
+    result: z.object({ calls: z.array(callSchema), groupcalls: z.array(groupcallSchema) }),
+  },
+  'call.hangup': {
+    to: 'owner',
+    ttl_ms: 15_000,
+    body: z.object({ call_id: z.uuid() }),
+    result: callSchema,
+  },
+  'activeflow.create': {
+    to: 'any',
+    ttl_ms: 15_000,
+    body: z.object({
+      id: z.uuid(),
+      flow: flowTemplateSchema,
+      variables: z.record(z.string(), z.string()),
+      webhook_uri: z.string(),
+      webhook_method: z.enum(['', 'POST', 'GET', 'PUT', 'DELETE']),
+    }),
+    result: activeflowSchema,
+  },
+  'activeflow.stop': {
+    to: 'owner',
+    ttl_ms: 15_000,
+    body: z.object({ activeflow_id: z.uuid() }),
+    result: activeflowSchema,
+  },
+  'extension.unregister': {
+    to: 'any',
+    ttl_ms: 600_000,
+    body: z.object({ extension_id: z.uuid() }),
+    result: z.object({}),
+  },
+} as const satisfies Record<string, { to: 'any' | 'owner'; ttl_ms: number; body: z.ZodType; result: z.ZodType }>;
+
+export type CommandName = keyof typeof commands;
+export type CommandBody<N extends CommandName> = z.infer<(typeof commands)[N]['body']>;
+export type CommandResult<N extends CommandName> = z.infer<(typeof commands)[N]['result']>;
+
+/** A command as it lies in the queue; its BullMQ job id is `id`, so one command is one job. */
+export interface Command<N extends CommandName = CommandName> {
+  name: N;
+  id: string;
+  customer_id: string;
+  request_id: string;
+  /** Milliseconds since the epoch. Older than `ttl_ms` it is not obeyed any more. */
+  issued_at: number;
+  /** Id of the control-api that waits on `keys.replies(id)`, or null when nobody waits. */
+  reply_to: string | null;
+  body: CommandBody<N>;
+}
+
+/** The answer to a command, published as JSON on `keys.replies(reply_to)`. */
+export type CommandReply<N extends CommandName = CommandName> =
+  | { command_id: string; ok: true; result: CommandResult<N> }
+  | { command_id: string; ok: false; reason: Reason; message: string };

@@ -1,0 +1,80 @@
+/** The `status` words of the error envelope and the HTTP status each stands for (platform-api, Errors). */
+export const ERROR_STATUSES = {
+  INVALID_ARGUMENT: 400,
+  UNAUTHENTICATED: 401,
+  PAYMENT_REQUIRED: 402,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  FAILED_PRECONDITION: 409,
+  RESOURCE_EXHAUSTED: 429,
+  UNAVAILABLE: 503,
+  INTERNAL: 500,
+} as const;
+export type ErrorStatus = keyof typeof ERROR_STATUSES;
+
+/** Every reason the platform answers with, and its status word. Append only (platform-api, Versioning 3). */
+export const REASONS = {
+  AUTHENTICATION_REQUIRED: 'UNAUTHENTICATED',
+  INVALID_CREDENTIALS: 'UNAUTHENTICATED',
+  ACCOUNT_DELETED: 'PERMISSION_DENIED',
+  ACCOUNT_EXPIRED: 'PERMISSION_DENIED',
+  ACCOUNT_FROZEN: 'PERMISSION_DENIED',
+  PERMISSION_DENIED: 'PERMISSION_DENIED',
+  DIRECT_ACCESS_NOT_SUPPORTED: 'PERMISSION_DENIED',
+  IDENTITY_VERIFICATION_REQUIRED: 'PERMISSION_DENIED',
+  RATE_LIMIT_EXCEEDED: 'RESOURCE_EXHAUSTED',
+  RESOURCE_LIMIT_EXCEEDED: 'RESOURCE_EXHAUSTED',
+  RESOURCE_NOT_FOUND: 'NOT_FOUND',
+  ROUTE_NOT_FOUND: 'NOT_FOUND',
+  INVALID_ARGUMENT: 'INVALID_ARGUMENT',
+  INVALID_JSON_BODY: 'INVALID_ARGUMENT',
+  INVALID_ID: 'INVALID_ARGUMENT',
+  INVALID_REQUEST_PARAMETER: 'INVALID_ARGUMENT',
+  MISSING_REQUEST_PARAMETER: 'INVALID_ARGUMENT',
+  INVALID_ACTION_TYPE: 'INVALID_ARGUMENT',
+  INVALID_ANONYMOUS_VALUE: 'INVALID_ARGUMENT',
+  INVALID_VARIABLES: 'INVALID_ARGUMENT',
+  INVALID_WEBHOOK_URI: 'INVALID_ARGUMENT',
+  INVALID_WEBHOOK_METHOD: 'INVALID_ARGUMENT',
+  STATE_INVALID: 'FAILED_PRECONDITION',
+  ALREADY_EXISTS: 'ALREADY_EXISTS',
+  INSUFFICIENT_BALANCE: 'PAYMENT_REQUIRED',
+  REQUEST_TIMEOUT: 'UNAVAILABLE',
+  REQUEST_CANCELED: 'UNAVAILABLE',
+  SERVICE_UNAVAILABLE: 'UNAVAILABLE',
+  INTERNAL: 'INTERNAL',
+  ACCESSKEY_NOT_FOUND: 'NOT_FOUND',
+  ACTIVEFLOW_NOT_FOUND: 'NOT_FOUND',
+  CALL_NOT_FOUND: 'NOT_FOUND',
+  CUSTOMER_NOT_FOUND: 'NOT_FOUND',
+  EXTENSION_NOT_FOUND: 'NOT_FOUND',
+  FLOW_NOT_FOUND: 'NOT_FOUND',
+  GROUPCALL_NOT_FOUND: 'NOT_FOUND',
+  NUMBER_NOT_FOUND: 'NOT_FOUND',
+  CALL_ALREADY_HANGUP: 'FAILED_PRECONDITION',
+  CALL_STATE_INVALID: 'FAILED_PRECONDITION',
+  FLOW_STATE_INVALID: 'FAILED_PRECONDITION',
+} as const satisfies Record<string, ErrorStatus>;
+export type Reason = keyof typeof REASONS;
+
+/** A failure that a caller is told about: a reason of the catalogue and a sentence for people. */
+export class PlatformError extends Error {
+  override readonly name = 'PlatformError';
+  readonly reason: Reason;
+  readonly details: Record<string, unknown>[];
+
+  constructor(reason: Reason, message: string, details: Record<string, unknown>[] = []) {
+    super(message);
+    this.reason = reason;
+    this.details = details;
+  }
+
+  get status(): ErrorStatus {
+    return REASONS[this.reason];
+  }
+
+  get httpStatus(): number {
+    return ERROR_STATUSES[this.status];
+  }
+}

@@ -1,0 +1,100 @@
+import type { Activeflow } from './activeflow.ts';
+import type { Call } from './call.ts';
+import type { Groupcall } from './groupcall.ts';
+import type { LiveKind } from './keys.ts';
+import type { Timestamp } from './time.ts';
+
+/** Events of live resources, delivered to webhook and WebSocket (accounts-and-plumbing 28.1). */
+export const LIVE_EVENTS = {
+  call: [
+    'call_created',
+    'call_ringing',
+    'call_progressing',
+    'call_canceling',
+    'call_terminating',
+    'call_hangup',
+    'call_updated',
+    'call_deleted',
+  ],
+  groupcall: ['groupcall_created', 'groupcall_progressing', 'groupcall_hangup', 'groupcall_deleted'],
+  activeflow: ['activeflow_created', 'activeflow_updated', 'activeflow_deleted'],
+} as const satisfies Record<LiveKind, readonly string[]>;
+
+/** Events of stored resources, written by control-api in the transaction of the row (accounts-and-plumbing 28.2). */
+export const STORED_EVENTS = [
+  'extension_created',
+  'extension_updated',
+  'extension_deleted',
+  'flow_created',
+  'flow_updated',
+  'flow_deleted',
+  'number_created',
+  'number_updated',
+  'number_deleted',
+  'customer_updated',
+] as const;
+
+export type LiveEventType<K extends LiveKind = LiveKind> = (typeof LIVE_EVENTS)[K][number];
+export type StoredEventType = (typeof STORED_EVENTS)[number];
+export type EventType = LiveEventType | StoredEventType;
+
+/** What clients receive over WebSocket and webhook, plus `id` and `sequence` to recognise and to resume. */
+export interface EventMessage {
+  /** Stable: the same event is never delivered under another id. */
+  id: string;
+  /** Counts up by one per customer, without gaps. */
+  sequence: number;
+  event_type: EventType;
+  /** RFC 3339 with microseconds. */
+  timestamp: string;
+  /** `customer_id:<customer_id>:<resource>:<resource_id>`. */
+  topic: string;
+  data: Record<string, unknown>;
+}
+
+export interface LiveResources {
+  call: Call;
+  groupcall: Groupcall;
+  activeflow: Activeflow;
+}
+
+/** The JSON under `keys.live(kind, id)`: the public record, who owns it and how often it changed. */
+export interface LiveRecord<K extends LiveKind = LiveKind> {
+  kind: K;
+  /** Starts at 1; every commit adds one. */
+  version: number;
+  /** Node id of the media-app whose mailbox holds it. */
+  owner: string;
+  /** True when the machine of the kind has no way out of the status. */
+  final: boolean;
+  data: LiveResources[K];
+  /** Internal facts that no client sees (variables, release cause …). */
+  internal: Record<string, unknown>;
+}
+
+/** One entry of `keys.stream`, under the field `entry`: a committed change of a live record and the events it causes. */
+export interface LiveEntry<K extends LiveKind = LiveKind> {
+  kind: K;
+  id: string;
+  version: number;
+  customer_id: string;
+  /** The row the projector writes where its version is older. */
+  data: LiveResources[K];
+  /** In order; empty when a change is told to nobody. Ids are final. */
+  events: { id: string; event_type: LiveEventType<K>; timestamp: Timestamp }[];
+  /** The request that caused it, or empty. */
+  request_id: string;
+}
+
+/** The topic an event is published on (accounts-and-plumbing 26.3). */
+export const topicOf = (customerId: string, resource: string, resourceId: string): string =>
+  `customer_id:${customerId}:${resource}:${resourceId}`;
+
+/** JSON under `keys.node(id)`. */
+export interface NodeReport {
+  node_id: string;
+  started: Timestamp;
+  sip_servers: { address: string; connected: boolean }[];
+  media_servers: { address: string; connected: boolean }[];
+  calls: number;
+}

@@ -1,0 +1,99 @@
+import type { CallStatus } from './machines/call.ts';
+
+export const HANGUP_BY = ['', 'remote', 'local'] as const;
+export type HangupBy = (typeof HANGUP_BY)[number];
+
+export const HANGUP_REASONS = [
+  '',
+  'normal',
+  'failed',
+  'busy',
+  'cancel',
+  'timeout',
+  'noanswer',
+  'dialout',
+  'amd',
+] as const;
+export type HangupReason = (typeof HANGUP_REASONS)[number];
+
+/** Why a leg was released, in the words of the tables of voice-and-flows 8.4 and 8.5. */
+export const RELEASE_CAUSES = [
+  'normal_clearing',
+  'user_busy',
+  'no_answer',
+  'call_rejected',
+  'answered_elsewhere',
+  'no_user_response',
+  'unallocated',
+  'dial_timeout',
+  'max_duration',
+  'amd',
+  'failure',
+] as const;
+export type ReleaseCause = (typeof RELEASE_CAUSES)[number];
+
+export interface Verdict {
+  hangup_by: HangupBy;
+  hangup_reason: HangupReason;
+}
+
+/** Who ended the call, from its status just before the hang-up (voice-and-flows 8.3). */
+const hangupBy = (before: CallStatus): HangupBy =>
+  before === 'terminating' || before === 'canceling' ? 'local' : 'remote';
+
+const outgoingUnanswered: Partial<Record<ReleaseCause, HangupReason>> = {
+  no_answer: 'noanswer',
+  call_rejected: 'noanswer',
+  user_busy: 'busy',
+  normal_clearing: 'normal',
+  answered_elsewhere: 'normal',
+  dial_timeout: 'dialout',
+};
+const incomingUnanswered: Partial<Record<ReleaseCause, HangupReason>> = { no_answer: 'noanswer', user_busy: 'busy' };
+
+/** The reason stored with a hang-up (voice-and-flows 8.4 outgoing, 8.5 incoming). */
+const hangupReason = (direction: 'incoming' | 'outgoing', before: CallStatus, cause: ReleaseCause): HangupReason => {
+  if (before === 'progressing') return cause === 'max_duration' ? 'timeout' : 'normal';
+  const unanswered = before === 'dialing' || before === 'ringing';
+  if (direction === 'incoming') return unanswered ? (incomingUnanswered[cause] ?? 'normal') : 'normal';
+  if (unanswered) return outgoingUnanswered[cause] ?? 'failed';
+  if (before === 'canceling') return 'cancel';
+  return cause === 'amd' ? 'amd' : 'normal';
+};
+
+/** How a call ended, as a value. */
+export const verdict = (direction: 'incoming' | 'outgoing', before: CallStatus, cause: ReleaseCause): Verdict => ({
+  hangup_by: hangupBy(before),
+  hangup_reason: hangupReason(direction, before, cause),
+});
+
+const SIP_CAUSES: Record<number, ReleaseCause> = {
+  403: 'call_rejected',
+  404: 'unallocated',
+  408: 'no_user_response',
+  480: 'no_answer',
+  486: 'user_busy',
+  487: 'normal_clearing',
+  600: 'user_busy',
+  603: 'call_rejected',
+};
+
+/** The release cause a final SIP response stands for (accounts-and-plumbing 23.2). */
+export const causeOfSipStatus = (status: number): ReleaseCause => SIP_CAUSES[status] ?? 'failure';
+
+const REQUESTED: Partial<Record<HangupReason, ReleaseCause>> = {
+  busy: 'user_busy',
+  failed: 'no_user_response',
+  noanswer: 'no_answer',
+  dialout: 'no_answer',
+  amd: 'amd',
+};
+
+/** The release cause a requested hang-up reason selects (voice-and-flows 8.6). */
+export const causeOfReason = (reason: string): ReleaseCause => REQUESTED[reason as HangupReason] ?? 'normal_clearing';
+
+/** The final response that refuses an unanswered incoming call with a cause. */
+export const sipStatusOfCause = (cause: ReleaseCause): number =>
+  (({ user_busy: 486, call_rejected: 603, unallocated: 404, failure: 500 }) as Partial<Record<ReleaseCause, number>>)[
+    cause
+  ] ?? 480;

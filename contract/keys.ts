@@ -1,0 +1,42 @@
+/**
+ * Every Redis key and queue name, in one place. Keys of one installation share the prefix `tl:`; live records carry
+ * `{id}` so that one record's keys hash to one slot.
+ */
+
+/** Kinds of live records that media-app owns and the projector copies to Postgres. */
+export const LIVE_KINDS = ['call', 'groupcall', 'activeflow'] as const;
+export type LiveKind = (typeof LIVE_KINDS)[number];
+
+export const keys = {
+  /** String, JSON of a `LiveRecord`: the live state of a call, groupcall or activeflow. */
+  live: (kind: LiveKind, id: string) => `tl:${kind}:${id}`,
+  /** Stream of `LiveEntry`: every committed change, read by the projector. */
+  stream: 'tl:events',
+  /** String with a lease (PX): JSON of a `NodeReport`; present while the media-app lives. */
+  node: (nodeId: string) => `tl:node:${nodeId}`,
+  /** Set of node ids that ever took a lease and were not yet buried. */
+  nodes: 'tl:nodes',
+  /** Set of `<kind>:<id>`: the live records a node owns. */
+  owned: (nodeId: string) => `tl:node:${nodeId}:owned`,
+  /** String with expiry: marks a command as taken, so that a redelivery never dials again. */
+  commandTaken: (commandId: string) => `tl:command:${commandId}`,
+  /** Pub/sub channel on which a control-api hears the answers to its commands. */
+  replies: (apiId: string) => `tl:replies:${apiId}`,
+  /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
+  contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
+  /** String: the secret that signs digest nonces, shared by all nodes. */
+  nonceSecret: 'tl:secret:nonce',
+  /** String with expiry: the highest nonce count seen with a nonce. */
+  nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
+} as const;
+
+/** BullMQ queue names (BullMQ adds its own `bull:` prefix). */
+export const queues = {
+  /** Commands any media-app may take. */
+  media: 'tl-media',
+  /** Commands only the owner of a record may take. */
+  node: (nodeId: string) => `tl-media-${nodeId}`,
+} as const;
+
+/** How long a finished live record stays readable in Redis for a projector that lags, in seconds. */
+export const FINISHED_TTL_S = 3600;
