@@ -1,0 +1,110 @@
+import { z } from 'zod';
+
+const port = (fallback: number) =>
+  z.coerce
+    .number({ error: 'must be a port number' })
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(65535, 'must be at most 65535')
+    .default(fallback);
+
+const rtpPorts = z
+  .string()
+  .default('20000-24999')
+  .refine(text => {
+    const range = /^(\d{1,5})-(\d{1,5})$/.exec(text);
+    if (range === null) return false;
+    const [low, high] = [Number(range[1]), Number(range[2])];
+    return low >= 1024 && high <= 65535 && high - low >= 3;
+  }, 'must be two ports from 1024 to 65535 with a hyphen between them, like 20000-24999, at least 4 ports apart');
+
+const servers = (scheme: string, example: string) =>
+  z
+    .string()
+    .refine(
+      text =>
+        text.split(',').every(item => new RegExp(`^${scheme}://[^@\\s]*@[^@\\s:]+(:\\d{1,5})?$`).test(item.trim())),
+      `must be one or more ${example}, separated by commas`,
+    )
+    .optional();
+
+/** Every setting `npm start` reads from the environment. An empty text counts as not set. */
+export const settingsSchema = z
+  .object({
+    HTTP_PORT: port(8080).describe('Port of the REST API, the WebSocket and the documentation pages.'),
+    HOST: z
+      .string()
+      .regex(/^[0-9A-Za-z.:-]{1,255}$/, 'must be an address or a host name')
+      .default('127.0.0.1')
+      .describe('Address that HTTP, SIP and RTP listen on. 0.0.0.0 lets phones elsewhere reach it.'),
+    SIP_PORT: port(5060).describe('SIP port, UDP and TCP.'),
+    RTP_PORTS: rtpPorts.describe('UDP ports for audio, first and last.'),
+    DATA_DIR: z
+      .string()
+      .default('.data')
+      .describe('Folder of everything that must survive: database, Redis log, recordings.'),
+    DATABASE_URL: z
+      .string()
+      .regex(/^postgres(ql)?:\/\//, 'must start with postgres://')
+      .optional()
+      .describe('A PostgreSQL of your own. When given, the embedded one is not started.'),
+    REDIS_URL: z
+      .string()
+      .regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
+      .optional()
+      .describe('A Redis of your own. When given, the embedded one is not started.'),
+    SIP_SERVERS: servers('drachtio', 'drachtio://secret@host:9022').describe(
+      'drachtio servers of your own. With MEDIA_SERVERS given, the engine is not started.',
+    ),
+    MEDIA_SERVERS: servers('freeswitch', 'freeswitch://password@host:8021').describe(
+      'FreeSWITCH servers of your own. With SIP_SERVERS given, the engine is not started.',
+    ),
+    SIP_DOMAIN: z
+      .string()
+      .regex(/^[0-9A-Za-z.-]{1,190}$/, 'must be a domain name')
+      .default('trunkline.localhost')
+      .describe('Domain under which extensions register: {label}.reg.{SIP_DOMAIN}.'),
+    PUBLIC_URL: z
+      .url('must be a URL')
+      .optional()
+      .describe('Address under which others reach the API, when it is not http://HOST:HTTP_PORT.'),
+    ADVERTISED_ADDRESS: z
+      .string()
+      .regex(/^[0-9A-Za-z.:-]{1,255}$/, 'must be an address')
+      .optional()
+      .describe('Address that SIP and SDP name when phones reach this machine under another one than HOST.'),
+    LOG_LEVEL: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+      .default('info')
+      .describe('How much the processes say.'),
+    ALLOW_PRIVATE_TARGETS: z
+      .enum(['auto', 'yes', 'no'])
+      .default('auto')
+      .describe('Whether webhooks may go to private addresses. auto: only while HOST is a loopback address.'),
+  })
+  .superRefine((settings, context) => {
+    if ((settings.SIP_SERVERS === undefined) === (settings.MEDIA_SERVERS === undefined)) return;
+    const [given, missing] = settings.SIP_SERVERS ? ['SIP_SERVERS', 'MEDIA_SERVERS'] : ['MEDIA_SERVERS', 'SIP_SERVERS'];
+    context.addIssue({ code: 'custom', path: [missing], message: `is needed too, because ${given} is given` });
+  });
+
+export type Settings = z.infer<typeof settingsSchema>;
+
+/** A mistake the operator can repair: printed as it is, without a stack. */
+export class StartError extends Error {}
+
+const sentence = (issue: z.core.$ZodIssue, environment: NodeJS.ProcessEnv): string => {
+  const name = issue.path.join('.');
+  const given = environment[name];
+  return `${name}${given === undefined ? '' : `=${/SECRET|PASSWORD|SERVERS|_URL$/.test(name) ? '…' : given}`} ${issue.message}.`;
+};
+
+/** Reads the settings, or throws one StartError that names every mistake at once. */
+export const readSettings = (environment: NodeJS.ProcessEnv): Settings => {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = settingsSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new StartError(parsed.error.issues.map(issue => sentence(issue, environment)).join('\n'));
+};

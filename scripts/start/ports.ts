@@ -1,0 +1,149 @@
+import { createSocket } from 'node:dgram';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { StartError, type Settings } from './config.ts';
+import { commandLineOf } from './processes.ts';
+
+export type Transport = 'tcp' | 'udp';
+
+interface Socket {
+  port: number;
+  inode: string;
+}
+
+const LISTENING = '0A';
+
+const socketsOf = (file: string, transport: Transport): Socket[] => {
+  let text = '';
+  try {
+    text = readFileSync(`/proc/net/${file}`, 'utf8');
+  } catch {
+    return []; // no /proc, or no IPv6
+  }
+  return text
+    .split('\n')
+    .slice(1)
+    .map(line => line.trim().split(/\s+/))
+    .filter(fields => fields.length > 9 && (transport === 'udp' || fields[3] === LISTENING))
+    .map(fields => ({ port: parseInt(fields[1]?.split(':')[1] ?? '0', 16), inode: fields[9] ?? '' }));
+};
+
+/** Every bound UDP socket, or every listening TCP socket, that the kernel lists. */
+export const boundSockets = (transport: Transport): Socket[] => [
+  ...socketsOf(transport, transport),
+  ...socketsOf(`${transport}6`, transport),
+];
+
+const holdsSocket = (pid: string, links: Set<string>): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some(fd => {
+      try {
+        return links.has(readlinkSync(`/proc/${pid}/fd/${fd}`));
+      } catch {
+        return false; // closed meanwhile
+      }
+    });
+  } catch {
+    return false; // gone, or another user's
+  }
+};
+
+/** Who holds a port, as far as this user may see. */
+export const portHolder = (transport: Transport, port: number): { pid: number; program: string } | undefined => {
+  const links = new Set(
+    boundSockets(transport)
+      .filter(socket => socket.port === port)
+      .map(socket => `socket:[${socket.inode}]`),
+  );
+  if (links.size === 0) return undefined;
+  const pid = readdirSync('/proc').find(name => /^\d+$/.test(name) && holdsSocket(name, links));
+  return pid === undefined
+    ? undefined
+    : { pid: Number(pid), program: commandLineOf(Number(pid)).slice(0, 120) || 'unknown' };
+};
+
+const tryTcp = (host: string, port: number): Promise<string | undefined> =>
+  new Promise(resolve => {
+    const server = createServer();
+    server.once('error', error => resolve((error as NodeJS.ErrnoException).code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+
+const tryUdp = (host: string, port: number): Promise<string | undefined> =>
+  new Promise(resolve => {
+    const socket = createSocket({ type: host.includes(':') ? 'udp6' : 'udp4' });
+    socket.once('error', error => socket.close(() => resolve((error as NodeJS.ErrnoException).code ?? error.message)));
+    socket.bind({ port, address: host, exclusive: true }, () => socket.close(() => resolve(undefined)));
+  });
+
+const sentence = (code: string, transport: Transport, host: string, port: number, setting: string): string => {
+  const where = `${transport.toUpperCase()} port ${port} on ${host}`;
+  if (code === 'EACCES') return `${where} needs root: choose a port above 1023 with ${setting}.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `HOST=${host} is no address of this machine: set HOST to one that is, or to 0.0.0.0.`;
+  if (code !== 'EADDRINUSE') return `${where} cannot be opened (${code}): choose another with ${setting}.`;
+  const holder = portHolder(transport, port);
+  const by = holder ? ` by process ${holder.pid} (${holder.program})` : ' by a process this user may not see';
+  return `${where} is already in use${by}: stop it, or choose another port with ${setting}.`;
+};
+
+/** The sentence about a port that cannot be opened, or `undefined` when it can. */
+export const portProblem = async (
+  transport: Transport,
+  host: string,
+  port: number,
+  setting: string,
+): Promise<string | undefined> => {
+  const code = await (transport === 'tcp' ? tryTcp(host, port) : tryUdp(host, port));
+  return code === undefined ? undefined : sentence(code, transport, host, port, setting);
+};
+
+const rtpProblem = (range: string, settings: Settings): string | undefined => {
+  const [low = 0, high = 0] = range.split('-').map(Number);
+  if (settings.SIP_PORT >= low && settings.SIP_PORT <= high)
+    return `SIP_PORT=${settings.SIP_PORT} lies inside RTP_PORTS=${range}: move one of them.`;
+  const taken = new Set(
+    boundSockets('udp')
+      .map(socket => socket.port)
+      .filter(port => port >= low && port <= high),
+  );
+  if (high - low + 1 - taken.size >= 4) return undefined;
+  const holder = portHolder('udp', [...taken][0] ?? 0);
+  const by = holder ? ` by process ${holder.pid} (${holder.program}) and others` : '';
+  return `The UDP ports RTP_PORTS=${range} are nearly all in use${by}: choose another range with RTP_PORTS.`;
+};
+
+/** Throws one StartError with a sentence for every port that npm start needs and cannot have. */
+export const checkPorts = async (settings: Settings): Promise<void> => {
+  const ownEngine = settings.SIP_SERVERS === undefined;
+  const problems = await Promise.all([
+    portProblem('tcp', settings.HOST, settings.HTTP_PORT, 'HTTP_PORT'),
+    ownEngine ? portProblem('udp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
+    ownEngine ? portProblem('tcp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
+    ownEngine ? rtpProblem(settings.RTP_PORTS, settings) : undefined,
+  ]);
+  const found = [...new Set(problems.filter(problem => problem !== undefined))];
+  if (found.length > 0) throw new StartError(found.join('\n'));
+};
+
+const openFree = (): Promise<{ port: number; close: () => Promise<void> }> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: 0, exclusive: true }, () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      resolve({ port, close: () => new Promise(done => server.close(() => done())) });
+    });
+  });
+
+/** Different loopback ports that are free now, for TCP and UDP. */
+export const freePorts = async (count: number): Promise<number[]> => {
+  const found: number[] = [];
+  while (found.length < count) {
+    const held = await Promise.all(Array.from({ length: count - found.length }, openFree));
+    for (const one of held) if ((await tryUdp('127.0.0.1', one.port)) === undefined) found.push(one.port);
+    await Promise.all(held.map(one => one.close()));
+  }
+  return found;
+};
