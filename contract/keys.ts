@@ -10,6 +10,8 @@ export type LiveKind = (typeof LIVE_KINDS)[number];
 export const keys = {
   /** String, JSON of a `LiveRecord`: the live state of a call, groupcall or activeflow. */
   live: (kind: LiveKind, id: string) => `tl:${kind}:${id}`,
+  /** String with expiry: when a client deleted the record, for readers that find it in Redis still. */
+  deleted: (kind: LiveKind, id: string) => `tl:deleted:${kind}:${id}`,
   /** Stream of `LiveEntry`: every committed change, read by the projector. */
   stream: 'tl:events',
   /** String with a lease (PX): JSON of a `NodeReport`; present while the media-app lives. */

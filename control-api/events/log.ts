@@ -1,0 +1,113 @@
+import type { Knex } from 'knex';
+import { topicOf, type EventMessage, type EventType } from '#contract/events';
+import { isSet, newId } from '#contract/ids';
+import { timestamp, toRfc3339, type Timestamp } from '#contract/time';
+
+/** An event on its way into the log. `id` and `timestamp` are given by media-app for live resources, else made here. */
+export interface NewEvent {
+  customer_id: string;
+  event_type: EventType;
+  /** The third part of the topic: `call`, `flow`, … */
+  resource: string;
+  resource_id: string;
+  /** The public form of the resource. */
+  data: Record<string, unknown>;
+  request_id: string;
+  activeflow_id?: string;
+  id?: string;
+  timestamp?: Timestamp;
+}
+
+/** The channel on which Postgres tells every control-api that a customer's log grew; the payload is the customer id. */
+export const EVENTS_CHANNEL = 'tl_events';
+
+/**
+ * Appends events in one round trip. The row of `event_sequences` stays locked until the caller commits, so a customer's
+ * sequence has no gaps and becomes visible in order. An event that is already there changes nothing and takes no number.
+ */
+const APPEND = `
+  with given as materialized (
+    select e.*, row_number() over (partition by e.customer_id order by e.place) as step
+    from jsonb_to_recordset($1::jsonb) as e (
+      place int, id uuid, customer_id uuid, event_type text, topic text, resource text, resource_id uuid,
+      activeflow_id uuid, "timestamp" timestamptz, data jsonb, request_id text)
+    where not exists (select 1 from events where events.id = e.id)
+  ), counted as (
+    select customer_id, count(*) as n from given group by customer_id order by customer_id
+  ), numbered as (
+    insert into event_sequences as s (customer_id, last) select customer_id, n from counted
+    on conflict (customer_id) do update set last = s.last + excluded.last
+    returning customer_id, last
+  ), added as (
+    insert into events (id, customer_id, sequence, event_type, topic, resource, resource_id, activeflow_id,
+      "timestamp", data, request_id)
+    select g.id, g.customer_id, numbered.last - counted.n + g.step, g.event_type, g.topic, g.resource, g.resource_id,
+      g.activeflow_id, g."timestamp", g.data, g.request_id
+    from given g join numbered using (customer_id) join counted using (customer_id)
+    returning id, customer_id, sequence, topic, activeflow_id
+  ), posted as (
+    insert into webhook_deliveries (event_id, customer_id, sequence, target, order_key, uri, method)
+    select a.id, a.customer_id, a.sequence, 'customer', a.topic || ' customer', c.webhook_uri,
+      coalesce(nullif(c.webhook_method, ''), 'POST')
+    from added a join customers c on c.id = a.customer_id
+    where c.webhook_uri <> '' and c.tm_delete is null
+    union all
+    select a.id, a.customer_id, a.sequence, 'activeflow', a.topic || ' activeflow', f.data ->> 'webhook_uri',
+      coalesce(nullif(f.data ->> 'webhook_method', ''), 'POST')
+    from added a join activeflows f on f.id = a.activeflow_id and f.customer_id = a.customer_id
+    where f.data ->> 'webhook_uri' <> ''
+  )
+  select pg_notify('${EVENTS_CHANNEL}', customer_id::text) from numbered`;
+
+/** Runs one statement with one `$1` on the caller's transaction, whichever client that is. */
+export type RunStatement = (sql: string, parameter: string) => Promise<unknown>;
+
+const row = (event: NewEvent, place: number): Record<string, unknown> => ({
+  ...event,
+  place,
+  id: event.id ?? newId(),
+  topic: topicOf(event.customer_id, event.resource, event.resource_id),
+  activeflow_id: isSet(event.activeflow_id) ? event.activeflow_id : null,
+  timestamp: toRfc3339(event.timestamp ?? timestamp()),
+});
+
+/** Appends events, in order, on a transaction of the caller. */
+export const appendEvents = async (run: RunStatement, events: NewEvent[]): Promise<void> => {
+  const rows = new Map(events.map((event, place) => row(event, place)).map(each => [each['id'], each]));
+  if (rows.size > 0) await run(APPEND, JSON.stringify([...rows.values()]));
+};
+
+/**
+ * Appends one event in the transaction that writes its row: numbers it, adds it to the log, queues the customer's webhook
+ * (and the activeflow's own, accounts-and-plumbing 27) and wakes WebSocket and webhook workers when the caller commits.
+ */
+export async function appendEvent(trx: Knex.Transaction, event: NewEvent): Promise<void> {
+  await appendEvents(async (sql, parameter) => trx.raw(sql.replace('$1', '?'), [parameter]), [event]);
+}
+
+/** The columns of an `EventMessage`, as SQL; independent of how a client parses timestamps. */
+export const MESSAGE_COLUMNS = `e.id, e.sequence::float8 as sequence, e.event_type,
+  to_char(e."timestamp" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "timestamp", e.topic, e.data`;
+
+/** The events of a customer after a sequence, oldest first, at most `limit`. */
+export const readEvents = async (
+  database: Knex,
+  customerId: string,
+  afterSequence: number,
+  limit: number,
+): Promise<EventMessage[]> => {
+  const { rows } = await database.raw<{ rows: EventMessage[] }>(
+    `select ${MESSAGE_COLUMNS} from events e where e.customer_id = ? and e.sequence > ? order by e.sequence limit ?`,
+    [customerId, afterSequence, limit],
+  );
+  return rows;
+};
+
+/** The last sequence of each customer that has one. */
+export const lastSequences = async (database: Knex, customerIds: string[]): Promise<Map<string, number>> => {
+  const { rows } = await database.raw<{ rows: { customer_id: string; last: number }[] }>(
+    'select customer_id, last::float8 as last from event_sequences where customer_id = any(?::uuid[])',
+    [customerIds],
+  );
+  return new Map(rows.map(each => [each.customer_id, each.last]));
+};
