@@ -1,0 +1,76 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import type { EslHost } from './connection.ts';
+import { EslConnection } from './connection.ts';
+
+const authDeadlineMs = 30_000;
+const maxConnections = 1000;
+
+/** Options of the server that clients such as drachtio-fsmrf connect to. */
+export interface InboundServerOptions {
+  host: EslHost;
+  /** Address to listen on. */
+  address: string;
+  /** Port to listen on, 0 = any. */
+  port: number;
+  password: string;
+}
+
+/** The inbound event socket (port 8021 in FreeSWITCH): asks for the password, then serves commands. */
+export class InboundServer {
+  readonly connections = new Set<EslConnection>();
+  readonly #options: InboundServerOptions;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(options: InboundServerOptions) {
+    this.#options = options;
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    this.#server.maxConnections = maxConnections;
+  }
+
+  /**
+   * Listens.
+   * @returns the port in use
+   * @throws Error of `listen`, for instance with code EADDRINUSE
+   */
+  async start(): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#options.port, this.#options.address, () => resolve());
+    });
+    this.#server.on('error', () => undefined); // accept errors pass; the listener stays
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Takes leave of every client and stops listening. */
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const connection of this.connections) connection.goodbye();
+    setImmediate(() => this.#sockets.forEach((socket) => socket.destroySoon()));
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    const deadline = setTimeout(() => !connection.authenticated && connection.destroy(), authDeadlineMs);
+    const connection = new EslConnection(socket, {
+      host: this.#options.host,
+      authenticate: (secret) => sameSecret(secret, this.#options.password),
+      onClose: () => {
+        clearTimeout(deadline);
+        this.#sockets.delete(socket);
+        this.connections.delete(connection);
+      },
+    });
+    this.connections.add(connection);
+    connection.write('Content-Type: auth/request\n\n');
+  }
+}
+
+/** Compares without telling by its duration how much was right. */
+function sameSecret(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
