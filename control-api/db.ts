@@ -1,0 +1,35 @@
+import knexPackage, { type Knex } from 'knex';
+import pg from 'pg';
+import { parseTimestamp } from '#contract/time';
+
+export type Db = Knex;
+export type Transaction = Knex.Transaction;
+/** A database or a transaction in it: whatever a query can run on. */
+export type Queryable = Knex | Knex.Transaction;
+
+const { builtins } = pg.types;
+const asTimestamp = (text: string): string => parseTimestamp(text) ?? text;
+
+/** timestamptz becomes the contract's Timestamp text, bigint a number; the rest is pg's own. */
+const types: NonNullable<Knex.PgConnectionConfig['types']> = {
+  getTypeParser: (oid, format) => {
+    if (oid === (builtins.TIMESTAMPTZ as number)) return asTimestamp;
+    if (oid === (builtins.INT8 as number)) return Number;
+    return pg.types.getTypeParser(oid, format);
+  },
+};
+
+/** Opens a pool on a PostgreSQL. Sessions speak UTC, so a Timestamp text goes in and comes out unchanged. */
+export const openDatabase = (url: string, poolSize = 10): Db =>
+  knexPackage({
+    client: 'pg',
+    connection: { connectionString: url, types, options: '-c timezone=UTC', application_name: 'control-api' },
+    pool: { min: 0, max: poolSize },
+    acquireConnectionTimeout: 5000,
+  });
+
+const UNIQUE_VIOLATION = '23505';
+
+/** True when a query failed because a live row with the same unique value exists. */
+export const isDuplicate = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === UNIQUE_VIOLATION;
