@@ -23,7 +23,11 @@ const servers = (scheme: string, example: string) =>
     .string()
     .refine(
       text =>
-        text.split(',').every(item => new RegExp(`^${scheme}://[^@\\s]*@[^@\\s:]+(:\\d{1,5})?$`).test(item.trim())),
+        text
+          .split(',')
+          .every(item =>
+            new RegExp(`^${scheme}://([^@/\\s]*@)?(\\[[^\\]\\s]+\\]|[^@/:\\s]+)(:\\d{1,5})?$`).test(item.trim()),
+          ),
       `must be one or more ${example}, separated by commas`,
     )
     .optional();
@@ -61,7 +65,7 @@ export const settingsSchema = z
     ),
     SIP_DOMAIN: z
       .string()
-      .regex(/^[0-9A-Za-z.-]{1,190}$/, 'must be a domain name')
+      .regex(/^[a-z0-9]([a-z0-9.-]{0,188}[a-z0-9])?$/, 'must be a lowercase domain name')
       .default('trunkline.localhost')
       .describe('Domain under which extensions register: {label}.reg.{SIP_DOMAIN}.'),
     PUBLIC_URL: z
@@ -74,7 +78,7 @@ export const settingsSchema = z
       .optional()
       .describe('Address that SIP and SDP name when phones reach this machine under another one than HOST.'),
     LOG_LEVEL: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+      .enum(['trace', 'debug', 'info', 'warn', 'error'])
       .default('info')
       .describe('How much the processes say.'),
     ALLOW_PRIVATE_TARGETS: z

@@ -13,14 +13,16 @@ interface Socket {
 
 const LISTENING = '0A';
 
-const socketsOf = (file: string, transport: Transport): Socket[] => {
-  let text = '';
+const readTable = (file: string): string => {
   try {
-    text = readFileSync(`/proc/net/${file}`, 'utf8');
+    return readFileSync(`/proc/net/${file}`, 'utf8');
   } catch {
-    return []; // no /proc, or no IPv6
+    return ''; // no /proc, or no IPv6
   }
-  return text
+};
+
+const socketsOf = (file: string, transport: Transport): Socket[] => {
+  return readTable(file)
     .split('\n')
     .slice(1)
     .map(line => line.trim().split(/\s+/))
@@ -120,7 +122,7 @@ export const checkPorts = async (settings: Settings): Promise<void> => {
     portProblem('tcp', settings.HOST, settings.HTTP_PORT, 'HTTP_PORT'),
     ownEngine ? portProblem('udp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
     ownEngine ? portProblem('tcp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
-    ownEngine ? rtpProblem(settings.RTP_PORTS, settings) : undefined,
+    ownEngine ? Promise.resolve(rtpProblem(settings.RTP_PORTS, settings)) : undefined,
   ]);
   const found = [...new Set(problems.filter(problem => problem !== undefined))];
   if (found.length > 0) throw new StartError(found.join('\n'));

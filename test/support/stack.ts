@@ -1,0 +1,245 @@
+import { strict as assert } from 'node:assert';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { anyRunning, type Child } from '../../scripts/start/child.ts';
+import { readSettings, type Settings } from '../../scripts/start/config.ts';
+import { untilHealthy } from '../../scripts/start/health.ts';
+import { freePorts } from '../../scripts/start/ports.ts';
+import { startPostgres, type RunningPostgres } from '../../scripts/start/postgres.ts';
+import { startRedis } from '../../scripts/start/redis.ts';
+import { environments, localUrl, newEngineAccess, startProcess, type ProcessName } from '../../scripts/start/system.ts';
+
+/** What the first start wrote for scripts (control-api, first-start). */
+export interface Welcome {
+  base_url: string;
+  username: string;
+  password: string;
+  accesskey: string;
+  extensions: { id: string; extension: string; username: string; password: string; domain_name: string }[];
+  number: string;
+  customer_id: string;
+  flow_id: string;
+}
+
+/** One of our processes, which a test may kill and start again. */
+export interface StackProcess {
+  readonly pid: number;
+  /** kill -9; resolves when it is gone. */
+  kill9(): Promise<void>;
+  /** Stops it in order when it runs, and starts it again with the same environment. Does not wait for health. */
+  restart(): Promise<void>;
+  /** Stops it in order. */
+  stop(): Promise<void>;
+}
+
+/** JSON of any shape: a test looks into it and fails where it is not what it should be. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Loose = any;
+
+export interface ApiAnswer<T = Loose> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** The whole system on free ports, as real processes. */
+export interface Stack {
+  /** `http://127.0.0.1:port`, without /v1.0. */
+  baseUrl: string;
+  sip: { host: string; port: number };
+  welcome: Welcome;
+  processes: { engine: StackProcess; mediaApp: StackProcess[]; controlApi: StackProcess };
+  redisUrl: string;
+  databaseUrl: string;
+  dataDir: string;
+  /** Calls the API (`path` after /v1.0, such as `/calls`) with the accesskey, or with other credentials in `headers`. */
+  api<T = Loose>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer<T>>;
+  /** Waits until GET /health is 200 again. */
+  healthy(timeoutMs?: number): Promise<void>;
+  /** Every line the processes wrote, each with the name of its process in front. */
+  logs(): string[];
+  /** Stops everything and fails when something is left behind. */
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  /** How many media-apps share the work. Default 1. */
+  mediaApps?: number;
+  /** More environment for every process. */
+  env?: Record<string, string>;
+}
+
+const READY_TIMEOUT_MS = 30_000;
+
+let postgres: Promise<RunningPostgres> | undefined;
+let postgresDir: string | undefined;
+let databaseCount = 0;
+let shared: Promise<Stack> | undefined;
+
+const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'trunkline-test-'));
+
+/** One PostgreSQL for all stacks of a mocha run; each stack gets a database of its own. */
+const newDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
+  postgresDir ??= temporaryFolder();
+  const server = await (postgres ??= startPostgres({ dataDir: postgresDir }));
+  const name = `stack_${process.pid}_${(databaseCount += 1)}`;
+  const run = async (sql: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  await run(`CREATE DATABASE ${name}`);
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
+};
+
+class ManagedProcess implements StackProcess {
+  private child: Child;
+  private readonly name: ProcessName;
+  private readonly environment: Record<string, string>;
+  private readonly onLine: (line: string) => void;
+  readonly pids: number[] = [];
+
+  constructor(name: ProcessName, environment: Record<string, string>, onLine: (line: string) => void) {
+    this.name = name;
+    this.environment = environment;
+    this.onLine = onLine;
+    this.child = this.start();
+  }
+
+  private start(): Child {
+    this.child = startProcess(this.name, this.environment, this.onLine);
+    this.pids.push(this.child.pid);
+    return this.child;
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  kill9(): Promise<void> {
+    return this.child.kill();
+  }
+
+  stop(): Promise<void> {
+    return this.child.stop();
+  }
+
+  async restart(): Promise<void> {
+    await this.child.stop();
+    this.start();
+  }
+}
+
+const settingsFor = async (dataDir: string, env: Record<string, string>): Promise<Settings> => {
+  const [http = 0, sip = 0, rtp = 0] = await freePorts(3);
+  const low = Math.min(rtp, 64_000);
+  return readSettings({
+    HTTP_PORT: String(http),
+    SIP_PORT: String(sip),
+    RTP_PORTS: `${low}-${low + 600}`,
+    DATA_DIR: dataDir,
+    ALLOW_PRIVATE_TARGETS: 'yes',
+    LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'info',
+    ...env,
+  });
+};
+
+const callApi =
+  (baseUrl: string, accesskey: string): Stack['api'] =>
+  async (method, path, body, headers) => {
+    const url = new URL(`${baseUrl}/v1.0${path}`);
+    if (headers === undefined) url.searchParams.set('accesskey', accesskey);
+    const response = await fetch(url, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true && text !== '';
+    return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as never };
+  };
+
+/**
+ * Starts PostgreSQL (shared), a Redis, an engine, media-apps and control-api, and waits until /health is 200.
+ * Rejects with the last log lines when it does not get well.
+ */
+export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
+  const dataDir = temporaryFolder();
+  const lines: string[] = [];
+  const [settings, access, database, redis] = await Promise.all([
+    settingsFor(dataDir, options.env ?? {}),
+    newEngineAccess(),
+    newDatabase(),
+    startRedis({ dataDir, onLine: line => lines.push(`redis ${line}`) }),
+  ]);
+  const around = { databaseUrl: database.url, redisUrl: redis.url, engine: access };
+  const env = environments(settings, around);
+  const start = (name: ProcessName, label: string): ManagedProcess =>
+    new ManagedProcess(name, { ...env[name], ...options.env }, line => lines.push(`${label} ${line}`));
+  const engine = start('engine', 'engine');
+  const controlApi = start('control-api', 'control-api');
+  const mediaApp = Array.from({ length: options.mediaApps ?? 1 }, (_, index) =>
+    start('media-app', `media-app-${index + 1}`),
+  );
+  const all = [...mediaApp, controlApi, engine];
+  const baseUrl = localUrl(settings);
+  const healthy = async (timeoutMs = READY_TIMEOUT_MS): Promise<void> => {
+    const health = await untilHealthy(baseUrl, { timeoutMs });
+    if (!health.ready) throw new Error(`The stack is not well: ${health.detail}\n${lines.slice(-30).join('\n')}`);
+  };
+  const stop = async (): Promise<void> => {
+    for (const one of all) await one.stop();
+    await redis.stop();
+    await database.drop();
+    rmSync(dataDir, { recursive: true, force: true });
+    assert.deepEqual(anyRunning([...all.flatMap(one => one.pids), redis.pid]), [], 'processes of the stack still run');
+  };
+  try {
+    await healthy();
+    const welcome = JSON.parse(readFileSync(join(dataDir, 'welcome.json'), 'utf8')) as Welcome;
+    return {
+      baseUrl,
+      sip: { host: settings.HOST, port: settings.SIP_PORT },
+      welcome,
+      processes: { engine, mediaApp, controlApi },
+      redisUrl: redis.url,
+      databaseUrl: database.url,
+      dataDir,
+      api: callApi(baseUrl, welcome.accesskey),
+      healthy,
+      logs: () => lines,
+      stop,
+    };
+  } catch (error) {
+    await stop().catch(() => undefined); // the first failure is the one to tell
+    throw error;
+  }
+};
+
+/** The stack that every test file in test/calls shares; started with the first call, stopped after the last test. */
+export const sharedStack = (): Promise<Stack> => (shared ??= startStack());
+
+/** Stops what the run shares. Registered once below; a script that is no mocha run calls it itself. */
+export const stopShared = async (): Promise<void> => {
+  const stack = await shared?.catch(() => undefined); // its failure was already the test's
+  const server = await postgres?.catch(() => undefined);
+  [shared, postgres] = [undefined, undefined];
+  try {
+    await stack?.stop();
+  } finally {
+    await server?.stop();
+    if (postgresDir) rmSync(postgresDir, { recursive: true, force: true });
+    postgresDir = undefined;
+  }
+};
+
+if (typeof after === 'function') {
+  after('stops the shared stack', async function () {
+    this.timeout(60_000);
+    await stopShared();
+  });
+}
