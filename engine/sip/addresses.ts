@@ -1,0 +1,52 @@
+import { BlockList, isIPv6 } from 'node:net';
+import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+import { literalOf } from './hop.ts';
+
+const REFRESH_MS = 30_000;
+let known: { at: number; list: NetworkInterfaceInfo[] } | undefined;
+
+function interfaces(): NetworkInterfaceInfo[] {
+  if (!known || Date.now() - known.at > REFRESH_MS) {
+    known = { at: Date.now(), list: Object.values(networkInterfaces()).flatMap(list => list ?? []) };
+  }
+  return known.list;
+}
+
+function reaches(one: NetworkInterfaceInfo, address: string): boolean {
+  const family = isIPv6(address) ? 'IPv6' : 'IPv4';
+  if (one.family !== family || !one.cidr) return false;
+  const network = new BlockList();
+  network.addSubnet(one.address, Number(one.cidr.split('/')[1]), family === 'IPv6' ? 'ipv6' : 'ipv4');
+  return network.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4');
+}
+
+const reached = new Map<string, { at: number; address: string | undefined }>();
+
+/** Our address on the subnet of `address`, if there is one. Remembered for half a minute. */
+function neighbour(address: string): string | undefined {
+  const found = reached.get(address);
+  if (found && Date.now() - found.at < REFRESH_MS) return found.address;
+  if (reached.size > 10_000) reached.clear();
+  const own = interfaces().find(one => reaches(one, address))?.address;
+  reached.set(address, { at: Date.now(), address: own });
+  return own;
+}
+
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** The address others elsewhere most likely reach us at: the first that is not loopback. */
+function outward(family: 'IPv4' | 'IPv6'): string {
+  const own = interfaces().find(one => one.family === family && !one.internal && !one.address.startsWith('fe80'));
+  return own?.address ?? (family === 'IPv4' ? '127.0.0.1' : '::1');
+}
+
+/**
+ * The address to write into Via and Contact for a message to `target`: on the target's own subnet the one it sees,
+ * elsewhere the advertised one, else the bound one, else our outward one.
+ */
+export function localAddressFor(target: string, bound: string, advertised?: string): string {
+  const address = literalOf(target);
+  const near = address === undefined ? undefined : neighbour(address);
+  if (near !== undefined && (isWildcard(bound) || advertised !== undefined)) return isWildcard(bound) ? near : bound;
+  return advertised ?? (isWildcard(bound) ? outward(bound === '::' ? 'IPv6' : 'IPv4') : bound);
+}

@@ -1,0 +1,275 @@
+import { EventEmitter } from 'node:events';
+import { formatHostPort } from './grammar.ts';
+import { hopOfRequest, type Hop, type Source, type Transport } from './hop.ts';
+import { TransportLayer, type SipListener } from './layer.ts';
+import { silentLog, type SipLog } from './log.ts';
+import {
+  cseqOf,
+  header,
+  headerOf,
+  isRequest,
+  newBranch,
+  responseTo,
+  type SipMessage,
+  type SipRequest,
+  type SipResponse,
+} from './message.ts';
+import type { Parsed } from './parser.ts';
+import { defaultTimers, type SipTimers } from './timers.ts';
+import type { ClientTransaction } from './transactions/client.ts';
+import { InviteClientTransaction } from './transactions/invite-client.ts';
+import { InviteServerTransaction } from './transactions/invite-server.ts';
+import { NonInviteClientTransaction } from './transactions/non-invite-client.ts';
+import { NonInviteServerTransaction } from './transactions/non-invite-server.ts';
+import type { ServerTransaction } from './transactions/server.ts';
+import type { Wire } from './transactions/wire.ts';
+import { tagOf } from './uri.ts';
+import { stampVia, topVia } from './via.ts';
+
+export type { Hop, Source, Transport } from './hop.ts';
+export type { SipListener } from './layer.ts';
+export type { SipLog } from './log.ts';
+export type { SipTimers } from './timers.ts';
+export type { ClientTransaction } from './transactions/client.ts';
+export type { ServerTransaction } from './transactions/server.ts';
+export {
+  headerOf,
+  headersOf,
+  newBranch,
+  newCallId,
+  newRequest,
+  newTag,
+  responseTo,
+  setHeader,
+  type SipMessage,
+  type SipRequest,
+  type SipResponse,
+} from './message.ts';
+export { parseNameAddr, parseUri, tagOf } from './uri.ts';
+
+export interface SipStackOptions {
+  listeners: SipListener[];
+  timers?: Partial<SipTimers>;
+  log?: SipLog;
+  /** Written into Via and Contact towards peers that are not on our own subnet. */
+  advertisedAddress?: string;
+}
+
+interface StackEvents {
+  request: [ServerTransaction, SipRequest, Source];
+  ack: [SipRequest, Source];
+  stray: [SipResponse];
+}
+
+/** More open transactions than this mean an attack; new requests are then answered 503 without state. */
+const MOST_TRANSACTIONS = 100_000;
+
+/**
+ * Transactions over UDP and TCP (RFC 3261 17 and 18); knows nothing of dialogs. Emits 'request' for each new request,
+ * 'ack' for every ACK that belongs to no failed INVITE, and 'stray' for responses to nothing of ours. CANCEL is
+ * answered here and shows up as 'cancel' on the INVITE's transaction.
+ */
+export class SipStack extends EventEmitter<StackEvents> {
+  readonly timers: SipTimers;
+  readonly #layer: TransportLayer;
+  readonly #log: SipLog;
+  readonly #clients = new Map<string, ClientTransaction>();
+  readonly #servers = new Map<string, ServerTransaction>();
+  /** INVITEs answered 2xx, by the dialog and CSeq number their ACK will name. */
+  readonly #accepted = new Map<string, InviteServerTransaction>();
+  readonly #wire: Wire;
+
+  constructor(options: SipStackOptions) {
+    super();
+    this.timers = { ...defaultTimers, ...options.timers };
+    this.#log = options.log ?? silentLog;
+    this.#layer = new TransportLayer(options.listeners, (...it) => this.#received(...it), options.advertisedAddress);
+    this.#wire = {
+      timers: this.timers,
+      send: (message, hop, failed) => this.#layer.send(message, hop, failed),
+      probe: (hop, refused) => this.#layer.probe(hop, refused),
+    };
+  }
+
+  /** The listeners with their actual ports, after start. (`listeners` is taken: EventEmitter has a method of that name.) */
+  get addresses(): SipListener[] {
+    return this.#layer.listeners;
+  }
+
+  /** Rejects with a sentence when a port is in use; nothing stays bound then. */
+  start(): Promise<void> {
+    return this.#layer.start();
+  }
+
+  async stop(): Promise<void> {
+    for (const one of [...this.#clients.values(), ...this.#servers.values()]) one.end();
+    await this.#layer.stop();
+  }
+
+  stats(): { transactions: number; connections: number } {
+    return { transactions: this.#clients.size + this.#servers.size, connections: this.#layer.connections() };
+  }
+
+  /** Our address as a peer at that hop should see it; undefined without a listener of its transport. */
+  localFor(hop: Hop): { host: string; port: number } | undefined {
+    return this.#layer.localFor(hop);
+  }
+
+  isSelf(hop: Hop): boolean {
+    return this.#layer.isSelf(hop);
+  }
+
+  /** Whether a stream to exactly this address is open; always true for UDP. */
+  connected(hop: Hop): boolean {
+    return this.#layer.connected(hop);
+  }
+
+  /**
+   * Sends a request in a new client transaction: to `nextHop`, else the topmost Route, else the request URI. Adds Via
+   * and Max-Forwards. From, To, Call-ID and CSeq are the caller's. Failures come as events, later.
+   */
+  request(request: SipRequest, options: { nextHop?: Hop; transport?: Transport } = {}): ClientTransaction {
+    const hop = options.nextHop ?? hopOfRequest(request, options.transport);
+    const branch = newBranch();
+    const target = hop ?? { transport: 'udp' as const, host: '', port: 0 };
+    this.#stamp(request, target, branch);
+    const Kind = request.method === 'INVITE' ? InviteClientTransaction : NonInviteClientTransaction;
+    const transaction = new Kind(request, branch, target, hop ? this.#wire : unreachable(this.#wire));
+    const key = `${branch} ${request.method}`;
+    this.#clients.set(key, transaction);
+    transaction.once('ended', () => this.#clients.delete(key));
+    transaction.start();
+    return transaction;
+  }
+
+  /** Sends without state: ACK to a 2xx and the like. Adds Via (if absent) and Max-Forwards. */
+  send(message: SipMessage, hop: Hop): void {
+    if (isRequest(message) && headerOf(message, 'via') === undefined) this.#stamp(message, hop, newBranch());
+    this.#layer.send(message, hop, error => this.#log.debug({ err: error, hop }, 'stateless message not sent'));
+  }
+
+  #stamp(request: SipRequest, hop: Hop, branch: string): void {
+    const local = this.#layer.localFor(hop) ?? { host: 'invalid', port: 0 };
+    const rport = hop.transport === 'udp' ? ';rport' : '';
+    const sentBy = formatHostPort(local.host, local.port);
+    const via = header('Via', `SIP/2.0/${hop.transport.toUpperCase()} ${sentBy}${rport};branch=${branch}`);
+    const hasLimit = headerOf(request, 'max-forwards') !== undefined;
+    const limit = hasLimit ? [] : [header('Max-Forwards', '70')];
+    request.headers = [via, ...limit, ...request.headers.filter(one => one.key !== 'via')];
+  }
+
+  #received(parsed: Parsed, source: Source): void {
+    if (parsed.ok) {
+      if (isRequest(parsed.message)) this.#gotRequest(parsed.message, source);
+      else this.#gotResponse(parsed.message, source);
+      return;
+    }
+    this.#log.debug({ error: parsed.error, from: source.address }, 'malformed message');
+    const broken = parsed.message;
+    if (broken && isRequest(broken) && broken.method !== 'ACK' && topVia(broken))
+      this.#refuse(broken, source, parsed.status);
+  }
+
+  /** A stateless answer (RFC 3261 8.2.7). */
+  #refuse(request: SipRequest, source: Source, status: number): void {
+    stampVia(request, source.address, source.port);
+    const back = { transport: source.transport, host: source.address, port: source.port };
+    this.#layer.send(responseTo(request, status), back, () => undefined);
+  }
+
+  #gotResponse(response: SipResponse, source: Source): void {
+    const branch = topVia(response)?.params.get('branch') ?? '';
+    const method = cseqOf(response)?.method ?? '';
+    const invite = method === 'CANCEL' ? this.#clients.get(`${branch} INVITE`) : undefined;
+    if (invite instanceof InviteClientTransaction) return response.status < 200 ? undefined : invite.cancelAnswered();
+    const transaction = this.#clients.get(`${branch} ${method}`);
+    if (transaction) transaction.receive(response, source);
+    else this.emit('stray', response);
+  }
+
+  #gotRequest(request: SipRequest, source: Source): void {
+    stampVia(request, source.address, source.port);
+    const key = serverKey(request);
+    if (request.method === 'ACK') return this.#gotAck(request, source, key);
+    const known = this.#servers.get(`${key} ${request.method}`);
+    if (known) return known.retransmitted();
+    if (request.method === 'CANCEL') return this.#gotCancel(request, source, key);
+    if (this.#servers.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
+    this.emit('request', this.#serve(request, source, key), request, source);
+  }
+
+  #serve(request: SipRequest, source: Source, key: string): ServerTransaction {
+    const Kind = request.method === 'INVITE' ? InviteServerTransaction : NonInviteServerTransaction;
+    const wire: Wire = { ...this.#wire, send: this.#recorder(request, () => transaction) };
+    const transaction: InviteServerTransaction | NonInviteServerTransaction = new Kind(request, source, wire);
+    this.#keep(transaction, `${key} ${request.method}`);
+    transaction.start();
+    return transaction;
+  }
+
+  #keep(transaction: ServerTransaction, key: string): void {
+    this.#servers.set(key, transaction);
+    transaction.once('ended', () => this.#servers.delete(key));
+  }
+
+  /** Notes, as a 2xx to INVITE passes by, which ACK will belong to it. */
+  #recorder(request: SipRequest, transaction: () => ServerTransaction): Wire['send'] {
+    if (request.method !== 'INVITE') return this.#wire.send;
+    return (message, hop, failed) => {
+      const own = transaction();
+      const accepted = !isRequest(message) && message.status >= 200 && message.status < 300;
+      if (accepted && own instanceof InviteServerTransaction) this.#expectAck(ackKey(message), own);
+      this.#wire.send(message, hop, failed);
+    };
+  }
+
+  #expectAck(key: string, transaction: InviteServerTransaction): void {
+    if (this.#accepted.get(key) === transaction) return;
+    this.#accepted.set(key, transaction);
+    transaction.once('ended', () => this.#accepted.delete(key));
+  }
+
+  /** The ACK of a failure ends in the transaction; the ACK of a 2xx has a branch of its own (RFC 3261 17.1.1.3). */
+  #gotAck(request: SipRequest, source: Source, key: string): void {
+    const same = this.#servers.get(`${key} INVITE`);
+    const accepted = this.#accepted.get(ackKey(request));
+    if (accepted) accepted.acknowledged(request, source);
+    else if (same instanceof InviteServerTransaction) return same.acknowledged(request, source);
+    this.emit('ack', request, source);
+  }
+
+  /** RFC 3261 9.2. After a 2xx the transaction is gone in that RFC's terms, so 481; after a failure 200 and nothing else. */
+  #gotCancel(request: SipRequest, source: Source, key: string): void {
+    const invite = this.#servers.get(`${key} INVITE`);
+    const transaction = new NonInviteServerTransaction(request, source, this.#wire);
+    this.#keep(transaction, `${key} CANCEL`);
+    if (!(invite instanceof InviteServerTransaction) || invite.accepted)
+      return transaction.respond(responseTo(request, 481));
+    transaction.respond(responseTo(request, 200, undefined, { To: invite.taggedTo }));
+    if (invite.answered) return;
+    invite.emit('cancel', request, source);
+    invite.respond(responseTo(invite.request, 487));
+  }
+}
+
+const unreachable = (wire: Wire): Wire => ({
+  ...wire,
+  send: (_message, _hop, failed) => void setImmediate(failed, new Error('no usable next hop')),
+});
+
+/** RFC 3261 17.2.3: branch and sent-by; without the magic cookie what RFC 2543 compared. */
+function serverKey(request: SipRequest): string {
+  const via = topVia(request);
+  const branch = via?.params.get('branch') ?? '';
+  const sentBy = `${via?.host ?? ''}:${via?.port ?? 0}`;
+  if (branch.startsWith('z9hG4bK')) return `${branch} ${sentBy}`;
+  return [headerOf(request, 'call-id'), tagOf(headerOf(request, 'from')), cseqOf(request)?.number, sentBy, branch].join(
+    ' ',
+  );
+}
+
+/** What a 2xx to INVITE and its ACK have in common. */
+function ackKey(message: SipMessage): string {
+  const tags = `${tagOf(headerOf(message, 'from'))} ${tagOf(headerOf(message, 'to'))}`;
+  return `${headerOf(message, 'call-id')} ${tags} ${cseqOf(message)?.number}`;
+}

@@ -1,0 +1,89 @@
+import type { Source } from '../hop.ts';
+import { headerOf, responseTo, type SipRequest, type SipResponse } from '../message.ts';
+import { ServerTransaction } from './server.ts';
+
+type State = 'proceeding' | 'completed' | 'confirmed' | 'accepted' | 'terminated';
+
+/** RFC 3261 17.2.1: the stack says Trying when the user has said nothing after 200 ms. */
+const TRYING_MS = 200;
+
+/**
+ * INVITE server transaction (RFC 3261 17.2.1 with the Accepted state of RFC 6026 7.1). It also repeats a 2xx over UDP
+ * until its ACK (RFC 3261 13.3.1.4), so that no user has to.
+ */
+export class InviteServerTransaction extends ServerTransaction {
+  #state: State = 'proceeding';
+  #waiting = false;
+
+  get answered(): boolean {
+    return this.#state !== 'proceeding';
+  }
+
+  /** A 2xx is out; the ACK may or may not have come. */
+  get accepted(): boolean {
+    return this.#state === 'accepted';
+  }
+
+  /** The To value of the responses sent so far, tag included. */
+  get taggedTo(): string | undefined {
+    return this.last && headerOf(this.last, 'to');
+  }
+
+  start(): void {
+    this.alarms.set('100', TRYING_MS, () => this.respond(responseTo(this.request, 100)));
+  }
+
+  respond(response: SipResponse): void {
+    if (this.answered) return;
+    this.alarms.clear('100');
+    this.last = this.complete(response);
+    if (response.status >= 300) this.#enter('completed', 'H');
+    else if (response.status >= 200) this.#enter('accepted', 'L');
+    this.transmit();
+  }
+
+  #enter(state: 'completed' | 'accepted', deadline: 'H' | 'L'): void {
+    const { T1 } = this.wire.timers;
+    this.#state = state;
+    this.#waiting = true;
+    if (!this.reliable) this.#repeat(T1);
+    this.alarms.set(deadline, 64 * T1, () => this.#unacknowledged());
+  }
+
+  #repeat(after: number): void {
+    this.alarms.set('G', after, () => {
+      this.transmit();
+      this.#repeat(Math.min(after * 2, this.wire.timers.T2));
+    });
+  }
+
+  #unacknowledged(): void {
+    const missing = this.#waiting;
+    this.end();
+    if (missing) this.emit('timeout');
+  }
+
+  retransmitted(): void {
+    if (this.#state !== 'confirmed') this.transmit();
+  }
+
+  /** An ACK that belongs to this INVITE. After a failure it ends here; after a 2xx the user hears 'ack'. */
+  acknowledged(request: SipRequest, source: Source): void {
+    this.alarms.clear('G');
+    const first = this.#waiting;
+    this.#waiting = false;
+    if (this.#state === 'completed') this.#confirm();
+    else if (this.#state === 'accepted' && first) this.emit('ack', request, source);
+  }
+
+  #confirm(): void {
+    this.#state = 'confirmed';
+    this.alarms.clear('H');
+    this.alarms.set('I', this.reliable ? 0 : this.wire.timers.T4, () => this.end());
+  }
+
+  override end(): void {
+    this.#state = 'terminated';
+    super.end();
+  }
+}

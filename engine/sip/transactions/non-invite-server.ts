@@ -1,0 +1,46 @@
+import type { SipResponse } from '../message.ts';
+import { ServerTransaction } from './server.ts';
+
+type State = 'trying' | 'completed' | 'terminated';
+
+/** How long a request may stay without a final answer before it is forgotten, in T1. */
+const PATIENCE = 128;
+
+/** Non-INVITE server transaction (RFC 3261 17.2.2). */
+export class NonInviteServerTransaction extends ServerTransaction {
+  #state: State = 'trying';
+
+  get answered(): boolean {
+    return this.#state !== 'trying';
+  }
+
+  start(): void {
+    this.alarms.set('patience', PATIENCE * this.wire.timers.T1, () => this.#forgotten());
+  }
+
+  #forgotten(): void {
+    this.end();
+    this.emit('timeout');
+  }
+
+  respond(response: SipResponse): void {
+    if (this.answered) return;
+    this.last = this.complete(response);
+    if (response.status >= 200) this.#complete();
+    this.transmit();
+  }
+
+  #complete(): void {
+    this.#state = 'completed';
+    this.alarms.set('patience', this.reliable ? 0 : 64 * this.wire.timers.T1, () => this.end());
+  }
+
+  retransmitted(): void {
+    this.transmit();
+  }
+
+  override end(): void {
+    this.#state = 'terminated';
+    super.end();
+  }
+}
