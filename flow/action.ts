@@ -38,6 +38,9 @@ export interface ActionDefinition<O = unknown> {
   run(context: ActionContext, option: O): Promise<Outcome>;
 }
 
+/** Declares an action type; the option's type follows from its schema. */
+export const defineAction = <O>(definition: ActionDefinition<O>): ActionDefinition<O> => definition;
+
 /** What a running action sees. `signal` aborts when the flow stops, the call ends or the cursor is moved from outside. */
 export interface ActionContext {
   activeflow: Readonly<Activeflow>;

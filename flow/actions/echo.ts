@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { defineAction, next } from '../action.ts';
+import { pause } from '../pause.ts';
+import { callOf } from './on-call.ts';
+import { milliseconds } from './options.ts';
+
+/** How long it echoes when the author gave no duration (voice-and-flows 6.3), in milliseconds. */
+const DEFAULT_MS = 180_000;
+
+export const echo = defineAction({
+  type: 'echo',
+  summary: "Sends the caller's own audio back for a time.",
+  needs: 'call',
+  onError: 'next',
+  option: z.object({ duration: milliseconds }),
+  async run(context, { duration }) {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([context.signal, enough.signal]);
+    const echoing = callOf(context).echo(signal);
+    try {
+      await Promise.race([echoing, pause(context.ports.clock, duration || DEFAULT_MS, signal)]);
+    } finally {
+      enough.abort();
+    }
+    await echoing;
+    return next;
+  },
+});

@@ -1,0 +1,56 @@
+import type { ActionDefinition } from '../action.ts';
+import { answer } from './answer.ts';
+import { beep } from './beep.ts';
+import { block } from './block.ts';
+import { branch } from './branch.ts';
+import { call } from './call.ts';
+import { conditionCallDigits } from './condition_call_digits.ts';
+import { conditionCallStatus } from './condition_call_status.ts';
+import { conditionDatetime } from './condition_datetime.ts';
+import { conditionVariable } from './condition_variable.ts';
+import { connect } from './connect.ts';
+import { digitsReceive } from './digits_receive.ts';
+import { digitsSend } from './digits_send.ts';
+import { echo } from './echo.ts';
+import { fetchFlow } from './fetch_flow.ts';
+import { goto } from './goto.ts';
+import { hangup } from './hangup.ts';
+import { play } from './play.ts';
+import { sleep } from './sleep.ts';
+import { stop } from './stop.ts';
+import { talk } from './talk.ts';
+import { unavailableActions } from './unavailable.ts';
+import { variableSet } from './variable_set.ts';
+import { webhookSend } from './webhook_send.ts';
+
+/** Every action type a flow may contain. */
+export const actions: readonly ActionDefinition[] = [
+  answer,
+  beep,
+  block,
+  branch,
+  call,
+  conditionCallDigits,
+  conditionCallStatus,
+  conditionDatetime,
+  conditionVariable,
+  connect,
+  digitsReceive,
+  digitsSend,
+  echo,
+  fetchFlow,
+  goto,
+  hangup,
+  play,
+  sleep,
+  stop,
+  talk,
+  variableSet,
+  webhookSend,
+  ...unavailableActions,
+];
+
+/** The same by type, as the runner takes them. */
+export const registry: ReadonlyMap<string, ActionDefinition> = new Map(
+  actions.map(definition => [definition.type, definition]),
+);
