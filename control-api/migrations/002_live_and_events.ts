@@ -91,8 +91,3 @@ export const up = async (knex: Knex): Promise<void> => {
   await knex.raw(WEBHOOKS);
   await knex.raw(PROJECTOR);
 };
-
-export const down = async (knex: Knex): Promise<void> => {
-  const tables = ['projector_refused', 'projector_cursor', 'webhook_attempts', 'webhook_deliveries', 'events'];
-  for (const table of [...tables, 'event_sequences', ...LIVE_TABLES]) await knex.schema.dropTableIfExists(table);
-};

@@ -1,0 +1,91 @@
+import type { Knex } from 'knex';
+import type { EventMessage } from '#contract/events';
+import type { Method } from '../http/guarded-fetch.ts';
+import { MESSAGE_COLUMNS } from './log.ts';
+
+/** A webhook delivery that was leased to us for one attempt. */
+export interface Delivery {
+  id: string;
+  event_id: string;
+  customer_id: string;
+  uri: string;
+  method: Method;
+  /** Which attempt this is, from 1. */
+  attempts: number;
+  webhook_secret: string | null;
+  request_id: string;
+  event: EventMessage;
+}
+
+export type Outcome = 'delivered' | 'retry' | 'dead';
+
+/** What came of one attempt. */
+export interface Attempt {
+  outcome: Outcome;
+  status: number | null;
+  error: string | null;
+  duration_ms: number;
+}
+
+/** A delivery that failed for so long is given up. */
+const GIVE_UP = '3 days';
+
+/**
+ * Leases due deliveries: a lease is a `next_attempt_at` in the future, so nobody else takes them and a crash gives them
+ * back. A delivery is not due while an earlier one of the same resource and target is pending.
+ */
+const CLAIM = `
+  with due as (
+    select d.id
+    from (select distinct customer_id from webhook_deliveries
+      where state = 'pending' and next_attempt_at <= now() and customer_id <> all (cast(:busy_customers as uuid[]))) c
+    cross join lateral (
+      select w.id from webhook_deliveries w
+      where w.customer_id = c.customer_id and w.state = 'pending' and w.next_attempt_at <= now()
+        and not exists (select 1 from webhook_deliveries earlier
+          where earlier.order_key = w.order_key and earlier.state = 'pending' and earlier.sequence < w.sequence)
+      order by w.sequence limit :most_per_customer for update of w skip locked
+    ) d limit :most
+  ), leased as (
+    update webhook_deliveries w set attempts = attempts + 1, tm_update = now(),
+      first_attempt_at = coalesce(first_attempt_at, now()),
+      next_attempt_at = now() + :lease_ms * interval '1 millisecond'
+    from due where w.id = due.id
+    returning w.id, w.event_id, w.customer_id, w.uri, w.method, w.attempts
+  )
+  select l.*, c.webhook_secret, e.request_id, to_jsonb(m) as event
+  from leased l join events e on e.id = l.event_id
+  cross join lateral (select ${MESSAGE_COLUMNS}) m
+  left join customers c on c.id = l.customer_id
+  order by e.sequence`;
+
+export const claimDeliveries = async (
+  database: Knex,
+  given: { most: number; most_per_customer: number; busy_customers: string[]; lease_ms: number },
+): Promise<Delivery[]> => (await database.raw<{ rows: Delivery[] }>(CLAIM, { ...given })).rows;
+
+/** A late result of an attempt whose lease ran out counts only when it is a success. */
+const SETTLE = `
+  with logged as (
+    insert into webhook_attempts (delivery_id, attempt, uri, status, error, duration_ms)
+    values (:id, :attempt, :uri, :status, :error, :duration_ms) on conflict do nothing
+  )
+  update webhook_deliveries set tm_update = now(), last_status = :status, last_error = :error,
+    next_attempt_at = now() + :retry_ms * interval '1 millisecond',
+    state = case when :outcome <> 'retry' then :outcome
+      when first_attempt_at < now() - interval '${GIVE_UP}' then 'dead' else 'pending' end
+  where id = :id and state = 'pending' and (attempts = :attempt or :outcome = 'delivered')
+  returning state`;
+
+/** Writes an attempt down and settles the delivery or plans the next attempt. Returns the state it is in now. */
+export const recordAttempt = async (
+  database: Knex,
+  delivery: Delivery,
+  attempt: Attempt,
+  retryMs: number,
+): Promise<'pending' | 'delivered' | 'dead' | undefined> => {
+  const { id, uri, attempts } = delivery;
+  const bindings = { id, uri, attempt: attempts, retry_ms: retryMs, ...attempt };
+  const { rows } = await database.raw<{ rows: { state: 'pending' | 'delivered' | 'dead' }[] }>(SETTLE, bindings);
+  return rows[0]?.state;
+};

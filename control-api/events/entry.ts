@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { LIVE_EVENTS, type LiveEventType } from '#contract/events';
+import { LIVE_KINDS } from '#contract/keys';
+import { NEVER, parseTimestamp, toRfc3339 } from '#contract/time';
+import type { NewEvent } from './log.ts';
+
+const moment = z.string().refine(text => parseTimestamp(text) !== undefined, 'is no timestamp');
+
+/** What the projector needs of a `LiveEntry`; the record itself is media-app's word and passes as it is. */
+const entrySchema = z.object({
+  kind: z.enum(LIVE_KINDS),
+  id: z.uuid(),
+  version: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+  customer_id: z.uuid(),
+  data: z.looseObject({ tm_create: moment, tm_delete: z.string().nullish(), activeflow_id: z.uuid().optional() }),
+  events: z.array(
+    z.object({
+      id: z.uuid(),
+      event_type: z.enum(Object.values(LIVE_EVENTS).flat() as [LiveEventType, ...LiveEventType[]]),
+      timestamp: moment,
+    }),
+  ),
+  request_id: z.string(),
+});
+
+export type Entry = z.infer<typeof entrySchema>;
+
+/** An entry of the stream as read: parsed, or refused with the reason. */
+export type Read =
+  { stream_id: string; text: string; entry: Entry } | { stream_id: string; text: string; reason: string };
+
+/** Reads one entry of the stream; `fields` is the flat list of names and values that Redis answers. */
+export const readEntry = (streamId: string, fields: string[]): Read => {
+  const text = fields[fields.indexOf('entry') + 1] ?? '';
+  try {
+    return { stream_id: streamId, text, entry: entrySchema.parse(JSON.parse(text)) };
+  } catch (error) {
+    // A poison entry is kept apart and reported: it must not hold up what comes after it.
+    return { stream_id: streamId, text, reason: error instanceof Error ? error.message : String(error) };
+  }
+};
+
+/** The row of a live table. */
+export const rowOf = (entry: Entry): Record<string, unknown> => {
+  const { id, customer_id, version, data } = entry;
+  const deleted = data.tm_delete && data.tm_delete !== NEVER ? parseTimestamp(data.tm_delete) : undefined;
+  return { id, customer_id, version, data, tm_create: toRfc3339(data.tm_create), tm_delete: deleted ?? null };
+};
+
+/** The events an entry causes, in order. */
+export const eventsOf = (entry: Entry): NewEvent[] => {
+  const activeflow_id = entry.kind === 'activeflow' ? entry.id : entry.data.activeflow_id;
+  return entry.events.map(event => ({
+    ...event,
+    customer_id: entry.customer_id,
+    resource: entry.kind,
+    resource_id: entry.id,
+    data: entry.data,
+    request_id: entry.request_id,
+    activeflow_id,
+  }));
+};

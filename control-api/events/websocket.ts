@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Knex } from 'knex';
+import type { Logger } from 'pino';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { PlatformError } from '#contract/errors';
+import type { Identity } from '../http/authenticate.ts';
+import { CLOSE, Connection } from './connection.ts';
+import { CustomerLogs, type CustomerLog } from './customer-log.ts';
+import type { LogFeed } from './feed.ts';
+
+export const WEBSOCKET_PATH = '/v1.0/ws';
+const PING_MS = 10_000;
+const POLL_MS = 2000;
+const IDENTIFY_MS = 60_000;
+const MOST_CONNECTIONS = 5000;
+/** A thousand topics of four parts fit. */
+const MOST_PAYLOAD = 256 * 1024;
+
+/** Tells who a request comes from; rejects PlatformError when nobody may. */
+export type Identify = (request: IncomingMessage) => Promise<Identity>;
+
+interface EventSocketOptions {
+  server: Server;
+  database: Knex;
+  feed: LogFeed;
+  identify: Identify;
+  log: Logger;
+}
+
+const asError = (error: unknown): PlatformError =>
+  error instanceof PlatformError ? error : new PlatformError('SERVICE_UNAVAILABLE', 'Try again later.');
+
+const refuse = (socket: Duplex, error: PlatformError): void => {
+  const request_id = `req_${randomUUID().replaceAll('-', '').slice(0, 26)}`;
+  const { status, reason, message } = error;
+  const body = JSON.stringify({ error: { status, reason, message, request_id } });
+  const head = `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus] ?? ''}`;
+  const headers = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close`;
+  socket.end(`${head}\r\n${headers}\r\nX-Request-Id: ${request_id}\r\n\r\n${body}`);
+};
+
+/** GET /v1.0/ws: events over WebSocket, in the order of the customer's sequence, each once (accounts-and-plumbing 26). */
+export class EventSocket {
+  readonly #given: EventSocketOptions;
+  readonly #logs: CustomerLogs;
+  readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_PAYLOAD, clientTracking: false });
+  readonly #connections = new Map<Connection, IncomingMessage>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #quiet: () => void = () => undefined;
+  #stopped = false;
+
+  constructor(given: EventSocketOptions) {
+    this.#given = given;
+    this.#logs = new CustomerLogs(given);
+  }
+
+  start(): void {
+    this.#given.server.on('upgrade', this.#upgrade);
+    this.#quiet = this.#given.feed.onGrowth(customerId => this.#logs.wake(customerId));
+    this.#every(PING_MS, () => [...this.#connections.keys()].forEach(connection => connection.checkAlive()));
+    this.#every(POLL_MS, () => this.#logs.poll().catch(this.#warn));
+    this.#every(IDENTIFY_MS, () => this.#identifyAll().catch(this.#warn));
+  }
+
+  /** Refuses new connections and tells the others to go elsewhere. */
+  stop(): void {
+    this.#stopped = true;
+    this.#given.server.off('upgrade', this.#upgrade);
+    this.#quiet();
+    this.#timers.forEach(timer => clearInterval(timer));
+    for (const connection of this.#connections.keys()) connection.close(CLOSE.going_away, 'server is shutting down');
+  }
+
+  #every(milliseconds: number, work: () => unknown): void {
+    const timer = setInterval(work, milliseconds);
+    timer.unref();
+    this.#timers.push(timer);
+  }
+
+  readonly #warn = (error: unknown): void =>
+    this.#given.log.warn({ err: error }, 'event socket: work failed, trying again');
+
+  readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const onError = (error: Error): void => this.#given.log.debug({ err: error }, 'client left during the upgrade');
+    socket.on('error', onError);
+    this.#admit(request)
+      .then(async identity => {
+        const own = await this.#hold(identity.customer_id, socket);
+        socket.off('error', onError);
+        this.#sockets.handleUpgrade(request, socket, head, client => this.#welcome(client, request, identity, own));
+      })
+      .catch((error: unknown) => refuse(socket, asError(error)));
+  };
+
+  async #admit(request: IncomingMessage): Promise<Identity> {
+    if (request.url?.split('?')[0] !== WEBSOCKET_PATH)
+      throw new PlatformError('ROUTE_NOT_FOUND', 'There is no WebSocket here.');
+    if (this.#stopped || this.#connections.size >= MOST_CONNECTIONS)
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'No more connections at the moment.');
+    return this.#given.identify(request);
+  }
+
+  /** Opens the customer's log before the client is connected, so that nothing falls between connecting and subscribing. */
+  async #hold(customerId: string, socket: Duplex): Promise<CustomerLog> {
+    const hold = (): void => undefined;
+    const log = await this.#logs.listen(customerId, hold);
+    if (socket.destroyed) this.#logs.leave(log, hold);
+    socket.once('close', () => this.#logs.leave(log, hold));
+    return log;
+  }
+
+  #welcome(socket: WebSocket, request: IncomingMessage, identity: Identity, own: CustomerLog): void {
+    const connection = new Connection({ socket, identity, own, logs: this.#logs });
+    this.#connections.set(connection, request);
+    socket.once('close', () => this.#connections.delete(connection));
+    socket.on('error', error => this.#given.log.debug({ err: error }, 'WebSocket client broke the protocol'));
+    if (this.#stopped) connection.close(CLOSE.going_away, 'server is shutting down');
+  }
+
+  /** Credentials expire and permissions change while a connection stands. */
+  async #identifyAll(): Promise<void> {
+    for (const [connection, request] of [...this.#connections]) {
+      try {
+        connection.updateIdentity(await this.#given.identify(request));
+      } catch (error) {
+        if (!(error instanceof PlatformError)) throw error;
+        connection.close(CLOSE.policy, 'the credential is no longer valid');
+      }
+    }
+  }
+}
