@@ -37,6 +37,8 @@ export interface RunningPostgres {
   exited: Promise<unknown>;
   /** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
   stop(): Promise<void>;
+  /** SIGKILL; what was committed is still there after the next start. */
+  kill(): Promise<void>;
 }
 
 export interface PostgresOptions {
@@ -193,5 +195,12 @@ export const startPostgres = async (options: PostgresOptions): Promise<RunningPo
   );
   const address = `postgres://${NAME}:${password}@127.0.0.1:${port}`;
   await makeDatabase(address);
-  return { url: `${address}/${NAME}`, port, pid: child.pid, exited: child.exited, stop: () => child.stop(20_000) };
+  return {
+    url: `${address}/${NAME}`,
+    port,
+    pid: child.pid,
+    exited: child.exited,
+    stop: () => child.stop(20_000),
+    kill: () => child.kill(),
+  };
 };

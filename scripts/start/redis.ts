@@ -10,12 +10,15 @@ import { isRunning, stopForeign, workingFolderOf } from './processes.ts';
 export interface RunningRedis {
   /** Address with password. */
   url: string;
+  password: string;
   port: number;
   pid: number;
   /** Resolves when the server ends, wanted or not. */
   exited: Promise<unknown>;
   /** Ends it after the append-only file is on disk. */
   stop(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
 }
 
 export interface RedisOptions {
@@ -23,6 +26,8 @@ export interface RedisOptions {
   dataDir: string;
   /** Loopback port; a free one when not given. */
   port?: number;
+  /** A new one when not given. */
+  password?: string;
   note?: (text: string) => void;
   onLine?: (line: string) => void;
   /** When the append-only file reaches the disk: `always` (default) before a command is answered. */
@@ -74,7 +79,7 @@ export const startRedis = async (options: RedisOptions): Promise<RunningRedis> =
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   await stopStale(folder, options.note ?? (() => undefined));
   const port = options.port ?? (await freePorts(1))[0] ?? 0;
-  const password = randomBytes(24).toString('base64url');
+  const password = options.password ?? randomBytes(24).toString('base64url');
   const input = configuration(folder, port, password, options.fsync ?? 'always');
   const child = await Child.startUntil(
     { command: program, args: ['-'], cwd: folder, input, stopSignal: 'SIGTERM', onLine: options.onLine },
@@ -84,5 +89,13 @@ export const startRedis = async (options: RedisOptions): Promise<RunningRedis> =
     throw new StartError(`Redis did not start. ${error.message}`);
   });
   const url = `redis://:${password}@127.0.0.1:${port}`;
-  return { url, port, pid: child.pid, exited: child.exited, stop: () => child.stop(20_000) };
+  return {
+    url,
+    password,
+    port,
+    pid: child.pid,
+    exited: child.exited,
+    stop: () => child.stop(20_000),
+    kill: () => child.kill(),
+  };
 };

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import QRCode from 'qrcode';
+import type { Settings } from './config.ts';
+import { localUrl } from './system.ts';
+
+/** What the first start of control-api wrote to DATA_DIR/welcome.json. */
+export interface Welcome {
+  base_url: string;
+  username: string;
+  password: string;
+  accesskey: string;
+  extensions: { id: string; extension: string; username: string; password: string; domain_name: string }[];
+  number: string;
+}
+
+/** Reads DATA_DIR/welcome.json; `undefined` when it does not exist (an installation older than this folder). */
+export const readWelcome = (dataDir: string): Welcome | undefined => {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'welcome.json'), 'utf8')) as Welcome;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+
+/** The address a phone on the network dials: the advertised one, the bound one, or the first that leads outside. */
+const phoneAddress = (settings: Settings): string => {
+  if (settings.ADVERTISED_ADDRESS) return settings.ADVERTISED_ADDRESS;
+  if (settings.HOST !== '0.0.0.0' && settings.HOST !== '::') return settings.HOST;
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find(address => address?.family === 'IPv4' && !address.internal);
+  return outside?.address ?? '127.0.0.1';
+};
+
+const ASK = '6f1b0c4e-0000-4000-8000-000000000001';
+const ONE = '6f1b0c4e-0000-4000-8000-000000000002';
+const OTHER = '6f1b0c4e-0000-4000-8000-000000000003';
+
+/** The flow of the first curl: speak, wait for a key, answer the key. */
+const FIRST_CALL_ACTIONS = [
+  { type: 'talk', option: { text: 'Hello from Trunkline. Press one to hear a beep.', language: 'en-US' } },
+  { type: 'digits_receive', option: { duration: 8000, length: 1 } },
+  { id: ASK, type: 'branch', option: { target_ids: { 1: ONE }, default_target_id: OTHER } },
+  { id: ONE, type: 'beep', next_id: OTHER },
+  { id: OTHER, type: 'talk', option: { text: 'That was your first call. Goodbye.', language: 'en-US' } },
+  { type: 'hangup' },
+];
+
+/** The one command that makes the first extension ring, talk and listen. */
+export const firstCurl = (baseUrl: string, welcome: Welcome): string => {
+  const extension = welcome.extensions[0]?.extension ?? '1001';
+  const body = {
+    source: { type: 'tel', target: welcome.number },
+    destinations: [{ type: 'extension', target: extension, target_name: extension }],
+    actions: FIRST_CALL_ACTIONS,
+  };
+  return `curl '${baseUrl}/v1.0/calls?accesskey=${welcome.accesskey}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
+};
+
+const phoneLines = (welcome: Welcome, server: string): string[] =>
+  welcome.extensions.map(
+    one =>
+      `  extension ${one.extension}   user ${one.username}   password ${one.password}   domain ${one.domain_name}   server ${server}`,
+  );
+
+/** Everything a newcomer needs, as printed after the very first start. */
+export const welcomeText = async (settings: Settings, welcome: Welcome): Promise<string> => {
+  const server = `${phoneAddress(settings)}:${settings.SIP_PORT}`;
+  const first = welcome.extensions[0];
+  const code = first
+    ? await QRCode.toString(`sip:${first.username}:${first.password}@${server}`, { type: 'utf8', margin: 1 })
+    : '';
+  return [
+    '',
+    'Welcome to Trunkline. This was the first start, so here is what it made for you',
+    `(also in ${join(settings.DATA_DIR, 'welcome.json')}, for scripts):`,
+    '',
+    `  API         ${localUrl(settings)}/v1.0`,
+    `  agent       ${welcome.username}   password ${welcome.password}`,
+    `  accesskey   ${welcome.accesskey}`,
+    `  number      ${welcome.number}   (dial it from a phone: the welcome flow answers)`,
+    '',
+    'Phones, registering over UDP or TCP:',
+    ...phoneLines(welcome, server),
+    '',
+    ...(first ? [`Extension ${first.extension} as a QR code (a sip: address with its password):`, code] : []),
+    'Register a phone, or run in a second terminal:  npm run phone',
+    '',
+    'Then make it ring:',
+    '',
+    firstCurl(localUrl(settings), welcome),
+    '',
+  ].join('\n');
+};
+
+/** The few lines of every later start. */
+export const shortWelcome = (settings: Settings, welcome: Welcome | undefined): string => {
+  const lines = [`  API  ${localUrl(settings)}/v1.0     documentation  ${localUrl(settings)}/docs`];
+  if (welcome) lines.push(`  accounts, phones and the accesskey: ${join(settings.DATA_DIR, 'welcome.json')}`);
+  return lines.join('\n');
+};
