@@ -1,0 +1,127 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { installPrograms } from '../start/install.ts';
+import { StartError } from '../start/config.ts';
+import { ROOT } from '../start/system.ts';
+import type { LaneResult } from './lane.ts';
+import { runTask, type Task } from './task.ts';
+
+const MINUTE_MS = 60_000;
+const CACHE = join(ROOT, 'node_modules/.cache');
+
+/** Folders whose tests judge time and sound: each has the machine to itself. */
+const ALONE = ['conformance', 'calls', 'durability'];
+
+const program = (name: string, file: string): string => {
+  const found = createRequire(import.meta.url).resolve(`${name}/package.json`);
+  return join(dirname(found), file);
+};
+
+const check = (name: string, args: string[]): Task => ({ name, kind: 'check', args, limitMs: 5 * MINUTE_MS });
+
+const checks = (): Task[] => [
+  check('lint', [
+    program('eslint', 'bin/eslint.js'),
+    '--cache',
+    '--cache-location',
+    `${CACHE}/eslint/`,
+    '--cache-strategy',
+    'content',
+    '.',
+  ]),
+  check('types', [
+    program('typescript', 'bin/tsc'),
+    '--noEmit',
+    '--incremental',
+    '--tsBuildInfoFile',
+    `${CACHE}/types.tsbuildinfo`,
+  ]),
+  check('format', [
+    program('prettier', 'bin/prettier.cjs'),
+    '--check',
+    '--log-level',
+    'warn',
+    '--cache',
+    '--cache-location',
+    `${CACHE}/prettier`,
+    '.',
+  ]),
+];
+
+const testFiles = (folder: string): string[] => {
+  if (!existsSync(join(ROOT, folder))) return [];
+  return readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.test.ts'))
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort();
+};
+
+const lane = (name: string, files: string[], more: string[] = []): Task => ({
+  name: `${name}: ${files.length} file${files.length === 1 ? '' : 's'}`,
+  kind: 'lane',
+  args: ['--import', 'tsx', join(ROOT, 'scripts/test/lane.ts'), ...more, ...files],
+  limitMs: 8 * MINUTE_MS,
+});
+
+const runBesideEachOther = async (tasks: Task[], width: number): Promise<LaneResult[]> => {
+  const waiting = [...tasks];
+  const results: LaneResult[] = [];
+  const worker = async (): Promise<void> => {
+    for (let task = waiting.shift(); task; task = waiting.shift()) results.push(await runTask(task, false));
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return results;
+};
+
+/** Everything: checks and quick tests two at a time, then what needs the machine for itself. */
+const runAll = async (): Promise<LaneResult[]> => {
+  const root = readdirSync(join(ROOT, 'test')).filter(name => name.endsWith('.test.ts'));
+  const quick = [...root.map(name => join(ROOT, 'test', name)), ...testFiles('test/unit')];
+  const beside = [...checks(), lane('unit', quick), lane('api', testFiles('test/api'))];
+  const results = await runBesideEachOther(
+    beside.filter(task => task.kind === 'check' || !task.name.endsWith(': 0 files')),
+    2,
+  );
+  for (const folder of ALONE) {
+    const files = testFiles(`test/${folder}`);
+    if (files.length > 0) results.push(await runTask(lane(folder, files), true));
+  }
+  return results;
+};
+
+/** `npm test -- [--grep text] file…` runs only these. */
+const runChosen = async (given: string[]): Promise<LaneResult[]> => {
+  const more = given[0] === '--grep' ? given.slice(0, 2) : [];
+  const paths = given.slice(more.length);
+  const files = paths.flatMap(path => (path.endsWith('.ts') ? [path] : testFiles(path)));
+  return [await runTask(lane('chosen', files.length > 0 ? files : testFiles('test'), more), true)];
+};
+
+const sum = (results: LaneResult[], key: keyof LaneResult): number =>
+  results.reduce((total, one) => total + one[key], 0);
+
+const prepare = async (): Promise<boolean> => {
+  mkdirSync(CACHE, { recursive: true });
+  try {
+    await installPrograms({}, text => console.log(text));
+    return true;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    console.error(error.message);
+    return false;
+  }
+};
+
+const main = async (): Promise<void> => {
+  const given = process.argv.slice(2);
+  const ready = await prepare();
+  const missing: LaneResult = { passed: 0, failed: 1, skipped: 0 };
+  const results = ready ? await (given.length > 0 ? runChosen(given) : runAll()) : [missing];
+  process.exitCode = sum(results, 'failed') > 0 ? 1 : 0;
+  console.log(
+    `\n${sum(results, 'passed')} passed, ${sum(results, 'failed')} failed, ${sum(results, 'skipped')} skipped`,
+  );
+};
+
+await main();
