@@ -51,7 +51,7 @@ export interface ActionContext {
   call: CallPort | undefined;
   signal: AbortSignal;
   /** Digits pressed while this action runs, one at a time. Returns the function that stops listening. */
-  onDigit(listener: (digit: string) => void): () => void;
+  onDigit: (listener: (digit: string) => void) => () => void;
   /** The counter of goto, kept with the activeflow's own copy of the action (6.5). */
   loops: Map<string, number>;
   log: FlowLog;

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { access, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Raised when the way speech is made changes, so that old files are not used. */
+const GENERATION = 1;
+
+const NAME = /^[0-9a-f]{64}\.wav$/;
+
+/** Files by the hash of what they contain, the least recently used of them deleted when they grow too large. */
+export class WavCache {
+  readonly dir: string;
+  readonly #maxBytes: number;
+  /** Name to size, least recently used first. */
+  readonly #sizes = new Map<string, number>();
+  #total = 0;
+  #ready: Promise<void> | undefined;
+
+  constructor(dir: string, maxBytes: number) {
+    this.dir = path.resolve(dir);
+    this.#maxBytes = maxBytes;
+    mkdirSync(this.dir, { recursive: true });
+  }
+
+  /** The name under which a speech is kept. */
+  nameOf(parts: readonly string[]): string {
+    const hash = createHash('sha256').update(JSON.stringify([GENERATION, ...parts]));
+    return `${hash.digest('hex')}.wav`;
+  }
+
+  /** The absolute path of a kept file, or undefined. */
+  async find(name: string): Promise<string | undefined> {
+    await this.#scanned();
+    const file = path.join(this.dir, name);
+    try {
+      await access(file);
+    } catch {
+      return undefined; // never made, or deleted behind our back
+    }
+    this.#touch(name, this.#sizes.get(name) ?? (await stat(file)).size);
+    return file;
+  }
+
+  /** Takes over a finished file under a name, in one step, so that no reader sees half of it. */
+  async keep(made: string, name: string): Promise<string> {
+    await this.#scanned();
+    const file = path.join(this.dir, name);
+    const { size } = await stat(made);
+    await rename(made, file);
+    this.#touch(name, size);
+    await this.#evict(name);
+    return file;
+  }
+
+  #touch(name: string, size: number): void {
+    this.#total += size - (this.#sizes.get(name) ?? 0);
+    this.#sizes.delete(name);
+    this.#sizes.set(name, size);
+  }
+
+  async #evict(kept: string): Promise<void> {
+    for (const [name, size] of this.#sizes) {
+      if (this.#total <= this.#maxBytes) return;
+      if (name === kept) continue;
+      this.#sizes.delete(name);
+      this.#total -= size;
+      await rm(path.join(this.dir, name), { force: true });
+    }
+  }
+
+  #scanned(): Promise<void> {
+    this.#ready ??= this.#scan();
+    return this.#ready;
+  }
+
+  /** Learns what an earlier process left, and removes what it did not finish. */
+  async #scan(): Promise<void> {
+    const found: { name: string; size: number; used: number }[] = [];
+    for (const name of await readdir(this.dir)) {
+      const file = path.join(this.dir, name);
+      if (name.endsWith('.part.wav')) await rm(file, { force: true });
+      if (!NAME.test(name)) continue;
+      const { size, mtimeMs } = await stat(file);
+      found.push({ name, size, used: mtimeMs });
+    }
+    for (const { name, size } of found.sort((a, b) => a.used - b.used)) this.#touch(name, size);
+  }
+}
