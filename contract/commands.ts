@@ -8,11 +8,13 @@ import { groupcallSchema } from './groupcall.ts';
 
 /**
  * The orders control-api gives to media-app: name → who may take it, how long it is worth obeying, body and result.
- * `to: 'any'` goes to the shared queue, `to: 'owner'` to the queue of the node that owns the record.
+ * `to: 'any'` goes to the shared queue, `to: 'owner'` to the queue of the node that owns the record. `repeatable`: a
+ * redelivery may be obeyed again; otherwise it is obeyed at most once, because somebody could be dialled twice.
  */
 export const commands = {
   'call.create': {
     to: 'any',
+    repeatable: false,
     ttl_ms: 15_000,
     body: z.object({
       source: addressSchema,
@@ -25,12 +27,14 @@ export const commands = {
   },
   'call.hangup': {
     to: 'owner',
+    repeatable: true,
     ttl_ms: 15_000,
     body: z.object({ call_id: z.uuid() }),
     result: callSchema,
   },
   'activeflow.create': {
     to: 'any',
+    repeatable: false,
     ttl_ms: 15_000,
     body: z.object({
       id: z.uuid(),
@@ -43,17 +47,22 @@ export const commands = {
   },
   'activeflow.stop': {
     to: 'owner',
+    repeatable: true,
     ttl_ms: 15_000,
     body: z.object({ activeflow_id: z.uuid() }),
     result: activeflowSchema,
   },
   'extension.unregister': {
     to: 'any',
+    repeatable: true,
     ttl_ms: 600_000,
     body: z.object({ extension_id: z.uuid() }),
     result: z.object({}),
   },
-} as const satisfies Record<string, { to: 'any' | 'owner'; ttl_ms: number; body: z.ZodType; result: z.ZodType }>;
+} as const satisfies Record<
+  string,
+  { to: 'any' | 'owner'; repeatable: boolean; ttl_ms: number; body: z.ZodType; result: z.ZodType }
+>;
 
 export type CommandName = keyof typeof commands;
 export type CommandBody<N extends CommandName> = z.infer<(typeof commands)[N]['body']>;

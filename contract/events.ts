@@ -8,6 +8,7 @@ import type { Timestamp } from './time.ts';
 export const LIVE_EVENTS = {
   call: [
     'call_created',
+    'call_dialing',
     'call_ringing',
     'call_progressing',
     'call_canceling',

@@ -28,7 +28,7 @@ export const keys = {
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
   /** String: the secret that signs digest nonces, shared by all nodes. */
   nonceSecret: 'tl:secret:nonce',
-  /** String with expiry: the highest nonce count seen with a nonce. */
+  /** Set with expiry: the nonce counts a nonce was answered with; each is good once. */
   nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
 } as const;
 

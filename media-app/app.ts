@@ -1,0 +1,136 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { NodeReport } from '#contract/events';
+import { newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
+import { GuardedFetch } from '#outbound/guarded-fetch';
+import { CallRegistry } from './call/registry.ts';
+import { Lease } from './call/lease.ts';
+import { Recovery } from './call/recovery.ts';
+import { StateStore } from './call/state-store.ts';
+import { CommandWorker } from './commands/worker.ts';
+import { privateTargetsAllowed, type Settings } from './config.ts';
+import { Directory } from './directory.ts';
+import { flowHttp } from './flow-http.ts';
+import type { Log } from './log.ts';
+import { AudioLibrary } from './media/audio-library.ts';
+import { MediaServers } from './media/servers.ts';
+import type { Services } from './services.ts';
+import { Authenticator } from './sip/authenticate.ts';
+import { Contacts } from './sip/contacts.ts';
+import { Digest } from './sip/digest.ts';
+import { InviteHandler } from './sip/invite.ts';
+import { Registrar } from './sip/registrar.ts';
+import { type SipHandlers, SipServers } from './sip/servers.ts';
+import { createSpeech } from './speech/speech.ts';
+
+const AUDIO_TIMEOUT_MS = 20_000;
+/** How long a graceful stop waits for calls to end. */
+const DRAIN_MS = 5000;
+
+export interface MediaApp {
+  /** Ends every call, hands back the lease, closes every connection. */
+  stop(): Promise<void>;
+}
+
+/** Starts a media-app: resolves when it takes calls and commands. */
+export const startMediaApp = async (settings: Settings, log: Log): Promise<MediaApp> => {
+  const node = newId();
+  const redis = new Redis(settings.REDIS_URL, { maxRetriesPerRequest: null });
+  redis.on('error', (error: Error) => log.error({ error: error.message }, 'Redis is out of reach; trying again'));
+  const fetch = new GuardedFetch({ allowPrivateTargets: privateTargetsAllowed(settings) });
+  const services = createServices(settings, log, redis, node, fetch);
+  const lease = new Lease(redis, settings.LEASE_MS, () => reportOf(services), log);
+  const recovery = new Recovery(redis, services.store, settings.LEASE_MS / 2, log);
+  const worker = new CommandWorker(services, redis, settings.REDIS_URL);
+
+  await services.directory.ready();
+  await connectServers(services, redis, lease);
+  await lease.start();
+  recovery.start();
+  worker.start();
+  log.info({ node }, 'ready');
+
+  return {
+    stop: async () => {
+      await worker.stop();
+      recovery.stop();
+      await drain(services);
+      await lease.stop();
+      services.media.stop();
+      services.sip.stop();
+      await Promise.all([services.directory.stop(), fetch.close()]);
+      redis.disconnect();
+    },
+  };
+};
+
+const createServices = (settings: Settings, log: Log, redis: Redis, node: string, fetch: GuardedFetch): Services => {
+  const sip = new SipServers(settings.SIP_SERVERS, log);
+  const directory = new Directory(settings.DATABASE_URL);
+  const download = (url: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) =>
+    fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes: maxBytes, signal });
+  return {
+    settings,
+    log,
+    sip,
+    directory,
+    store: new StateStore(redis, node),
+    registry: new CallRegistry(),
+    contacts: new Contacts(redis),
+    media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
+    audio: new AudioLibrary(join(settings.DATA_DIR, 'audio'), download),
+    speech: createSpeech({ cacheDir: join(settings.DATA_DIR, 'speech'), log }),
+    sendHttp: flowHttp(fetch, directory),
+  };
+};
+
+/** Connects to the SIP and media servers; a SIP server that is lost takes its calls with it. */
+const connectServers = async (services: Services, redis: Redis, lease: Lease): Promise<void> => {
+  const { sip, media, registry } = services;
+  await sip.start(handlersOf(services, redis));
+  await media.start();
+  sip.on('down', (address: string) => {
+    for (const session of registry.calls.values()) if (session.leg.sipServer === address) session.abandon();
+  });
+  for (const servers of [sip, media]) for (const change of ['up', 'down']) servers.on(change, () => void lease.renew());
+};
+
+const handlersOf = (services: Services, redis: Redis): SipHandlers => {
+  const { settings, directory, contacts, log, sip } = services;
+  const digest = new Digest(redis, settings.DIGEST_ALGORITHMS.split(','));
+  const authenticator = new Authenticator(directory, digest, settings.SIP_DOMAIN, log);
+  const registrar = new Registrar(authenticator, contacts, log);
+  const invites = new InviteHandler(services, authenticator);
+  const answerFailure =
+    (what: string, response: { finalResponseSent: boolean; send(status: number): void }) => (error: unknown) => {
+      log.error({ error: String(error) }, `${what} failed`);
+      if (!response.finalResponseSent) response.send(500);
+    };
+  return {
+    invite: (request, response, server) =>
+      void invites.invite(request, response, server).catch(answerFailure('INVITE', response)),
+    register: (request, response, server) =>
+      void registrar.register(request, response, server.address).catch(answerFailure('REGISTER', response)),
+    options: (_request, response) => response.send(sip.list.length ? 200 : 503),
+  };
+};
+
+const reportOf = ({ store, sip, media, registry }: Services): NodeReport => ({
+  node_id: store.node,
+  started: STARTED,
+  sip_servers: sip.list.map(({ address, connected }) => ({ address, connected })),
+  media_servers: media.states,
+  calls: registry.calls.size,
+});
+const STARTED = timestamp();
+
+/** Hangs up what is left and waits until its records are final. */
+const drain = async ({ registry, log }: Services): Promise<void> => {
+  for (const session of registry.calls.values()) void session.hangup('normal_clearing');
+  for (const session of registry.activeflows.values()) void session.runner.stop();
+  for (const deadline = Date.now() + DRAIN_MS; !registry.empty && Date.now() < deadline;)
+    await new Promise(resolve => setTimeout(resolve, 20));
+  if (!registry.empty)
+    log.warn({ calls: registry.calls.size }, 'stopping although calls are left; the next start ends them');
+};

@@ -1,0 +1,76 @@
+import type { Call } from '#contract/call';
+import { causeOfReason, type ReleaseCause } from '#contract/hangup';
+import { isSet } from '#contract/ids';
+import type { CallPort, ConnectRequest, Speech } from '#flow/action';
+import type { MediaEndpoint } from '../media/endpoint.ts';
+import { Connect } from './connect.ts';
+import type { CallSession } from './session.ts';
+
+const BEEP = 'tone_stream://%(250,0,1000)';
+const DIGIT_GAP_MS = 100;
+
+/** What a flow can do with a call: the flow's `CallPort` on a real leg. */
+export class CallMedia implements CallPort {
+  readonly #session: CallSession;
+
+  constructor(session: CallSession) {
+    this.#session = session;
+  }
+
+  record(): Readonly<Call> {
+    return this.#session.call;
+  }
+
+  answer(): Promise<void> {
+    return this.#session.answer();
+  }
+
+  async talk(speech: Speech, signal: AbortSignal): Promise<void> {
+    await this.answer();
+    const file = await this.#session.services.speech.synthesize(speech, signal);
+    await this.#endpoint().play([file], signal);
+  }
+
+  async play(urls: string[], signal: AbortSignal): Promise<void> {
+    const files = await this.#session.services.audio.open(urls, signal);
+    await this.#endpoint().play(files, signal);
+  }
+
+  beep(signal: AbortSignal): Promise<void> {
+    return this.#endpoint().play([BEEP], signal);
+  }
+
+  echo(signal: AbortSignal): Promise<void> {
+    return this.#endpoint().echo(signal);
+  }
+
+  /** One tone after the other; the media server's own gap is fixed, so the gaps asked for are ours. */
+  async sendDigits(digits: string, duration: number, interval: number): Promise<void> {
+    if (interval <= DIGIT_GAP_MS) return this.#endpoint().sendDigits(digits, duration);
+    for (const digit of digits) {
+      await this.#endpoint().sendDigits(digit, duration);
+      await new Promise(resolve => setTimeout(resolve, duration + interval));
+    }
+  }
+
+  async connect(request: ConnectRequest, signal: AbortSignal): Promise<void> {
+    await new Connect(this.#session, request, signal).run();
+  }
+
+  async hangup(reason: string, referenceId: string): Promise<void> {
+    const cause = isSet(referenceId) ? await this.#causeOf(referenceId) : causeOfReason(reason);
+    await this.#session.hangup(cause);
+  }
+
+  /** The cause another call ended with; normal clearing while it has not (6.4 hangup). */
+  async #causeOf(callId: string): Promise<ReleaseCause> {
+    const record = await this.#session.services.store.read('call', callId);
+    return record?.data.status === 'hangup' ? causeOfReason(record.data.hangup_reason) : 'normal_clearing';
+  }
+
+  #endpoint(): MediaEndpoint {
+    const { endpoint } = this.#session;
+    if (!endpoint?.alive) throw new Error('the call has no media');
+    return endpoint;
+  }
+}

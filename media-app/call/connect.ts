@@ -1,0 +1,97 @@
+import type { ReleaseCause } from '#contract/hangup';
+import type { ConnectRequest } from '#flow/action';
+import { deferred } from '../deferred.ts';
+import { createCalls } from './create.ts';
+import type { CallSession } from './session.ts';
+
+const RINGBACK = 'tone_stream://L=1000;%(1000,4000,425)';
+
+/** The causes a caller is told when nobody answered, the most telling first. */
+const TELLING: ReleaseCause[] = [
+  'user_busy',
+  'call_rejected',
+  'no_answer',
+  'dial_timeout',
+  'no_user_response',
+  'unallocated',
+];
+
+/**
+ * The connect action (voice-and-flows 6.4): dials the destinations as calls chained to this one, joins the first who
+ * answers with the caller, and is over when either leaves or nobody is left to answer.
+ */
+export class Connect {
+  readonly #caller: CallSession;
+  readonly #request: ConnectRequest;
+  readonly #signal: AbortSignal;
+  readonly #over = deferred<void>();
+  readonly #ringback = new AbortController();
+  readonly #causes: ReleaseCause[] = [];
+  #legs: CallSession[] = [];
+  #callee: CallSession | undefined;
+
+  constructor(caller: CallSession, request: ConnectRequest, signal: AbortSignal) {
+    this.#caller = caller;
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  /** Resolves when the bridge is over, nobody answered, or the flow was stopped. Rejects when nobody could be dialled. */
+  async run(): Promise<void> {
+    const { call, services, endpoint } = this.#caller;
+    const { sessions } = await createCalls(services, {
+      customer_id: call.customer_id,
+      source: this.#request.source ?? call.source,
+      destinations: this.#request.destinations,
+      master_call_id: call.id,
+      ...(endpoint ? { media_server: endpoint.server } : {}),
+    });
+    this.#legs = sessions;
+    sessions.forEach(leg => this.#follow(leg));
+    this.#signal.addEventListener('abort', () => this.#over.resolve(), { once: true });
+    void this.#ring();
+    await this.#over.promise;
+    await this.#dissolve();
+  }
+
+  #follow(leg: CallSession): void {
+    if (leg.call.status === 'progressing') void this.#answered(leg);
+    else if (leg.call.status === 'hangup') this.#left(leg, 'failure');
+    leg.once('progressing', () => void this.#answered(leg));
+    leg.once('ended', cause => this.#left(leg, cause));
+  }
+
+  /** A caller who is answered already hears that it rings; an unanswered one has its own phone for that. */
+  async #ring(): Promise<void> {
+    if (this.#caller.endpoint?.alive) await this.#caller.endpoint.play([RINGBACK], this.#ringback.signal);
+  }
+
+  async #answered(leg: CallSession): Promise<void> {
+    if (this.#callee) return void leg.hangup('answered_elsewhere');
+    this.#callee = leg;
+    this.#ringback.abort();
+    for (const other of this.#legs) if (other !== leg) void other.hangup('answered_elsewhere');
+    try {
+      await this.#caller.answer();
+      const [one, two] = [this.#caller.endpoint, leg.endpoint];
+      if (!one || !two) throw new Error('a leg has no media');
+      await one.bridge(two);
+    } catch (error) {
+      this.#caller.log.warn({ error: String(error) }, 'the legs could not be joined');
+      this.#over.resolve();
+    }
+  }
+
+  #left(leg: CallSession, cause: ReleaseCause): void {
+    this.#causes.push(cause);
+    const nobodyLeft = this.#causes.length === this.#legs.length;
+    if (leg === this.#callee || nobodyLeft) this.#over.resolve();
+  }
+
+  async #dissolve(): Promise<void> {
+    this.#ringback.abort();
+    if (this.#callee) await this.#caller.endpoint?.unbridge();
+    else this.#caller.refusal = TELLING.find(cause => this.#causes.includes(cause));
+    await Promise.all(this.#legs.map(leg => leg.hangup('normal_clearing')));
+  }
+}

@@ -1,0 +1,44 @@
+import type { Redis } from 'ioredis';
+import type { NodeReport } from '#contract/events';
+import { keys } from '#contract/keys';
+import type { Log } from '../log.ts';
+
+/**
+ * The sign of life of this node: a key that expires when we stop renewing it. While it stands, everything in our owned
+ * set is ours; when it is gone, other nodes end those calls truthfully (`Recovery`).
+ */
+export class Lease {
+  readonly #redis: Redis;
+  readonly #report: () => NodeReport;
+  readonly #leaseMs: number;
+  readonly #log: Log;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(redis: Redis, leaseMs: number, report: () => NodeReport, log: Log) {
+    this.#redis = redis;
+    this.#leaseMs = leaseMs;
+    this.#report = report;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    await this.#redis.sadd(keys.nodes, this.#report().node_id);
+    await this.renew();
+    this.#timer = setInterval(() => void this.renew(), this.#leaseMs / 4);
+  }
+
+  /** Writes the report now; also worth doing when a server connects or is lost. */
+  async renew(): Promise<void> {
+    const report = this.#report();
+    await this.#redis
+      .set(keys.node(report.node_id), JSON.stringify(report), 'PX', this.#leaseMs)
+      .catch((error: unknown) => this.#log.error({ error: String(error) }, 'the lease could not be renewed'));
+  }
+
+  /** A node that left in good order leaves nothing to bury. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    const { node_id } = this.#report();
+    await this.#redis.multi().del(keys.node(node_id)).srem(keys.nodes, node_id).exec();
+  }
+}

@@ -1,0 +1,94 @@
+import type { Redis } from 'ioredis';
+import type { LiveEventType, LiveRecord, LiveResources } from '#contract/events';
+import { keys, type LiveKind } from '#contract/keys';
+import { activeflowMachine } from '#contract/machines/activeflow';
+import { callMachine } from '#contract/machines/call';
+import { groupcallMachine } from '#contract/machines/groupcall';
+import { timestamp } from '#contract/time';
+import type { Log } from '../log.ts';
+import { LostRecordError, type StateStore } from './state-store.ts';
+
+type Ending<K extends LiveKind> = { data: LiveResources[K]; event: LiveEventType<K> } | undefined;
+
+/** How each kind of record ends when its node died: the platform's own doing, and it failed. */
+const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
+  call: data => {
+    const step = callMachine.step(data.status, 'end');
+    return (
+      step && {
+        event: 'call_hangup',
+        data: { ...data, status: step.to, hangup_by: 'local', hangup_reason: 'failed', tm_hangup: timestamp() },
+      }
+    );
+  },
+  groupcall: data => {
+    const step = groupcallMachine.step(data.status, 'end');
+    return step && { event: 'groupcall_hangup', data: { ...data, status: step.to, call_count: 0 } };
+  },
+  activeflow: data => {
+    const step = activeflowMachine.step(data.status, 'end');
+    return step && { event: 'activeflow_updated', data: { ...data, status: step.to } };
+  },
+};
+
+/**
+ * Buries dead nodes: whatever a node owned when its lease ran out is ended truthfully by whoever notices first. The
+ * state store lets exactly one burier write, and refuses the dead node should it come back.
+ */
+export class Recovery {
+  readonly #redis: Redis;
+  readonly #store: StateStore;
+  readonly #log: Log;
+  readonly #intervalMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(redis: Redis, store: StateStore, intervalMs: number, log: Log) {
+    this.#redis = redis;
+    this.#store = store;
+    this.#intervalMs = intervalMs;
+    this.#log = log;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.sweep(), this.#intervalMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Looks for dead nodes once. */
+  async sweep(): Promise<void> {
+    try {
+      for (const node of await this.#redis.smembers(keys.nodes)) {
+        if (node !== this.#store.node && !(await this.#redis.exists(keys.node(node)))) await this.#bury(node);
+      }
+    } catch (error) {
+      this.#log.warn({ error: String(error) }, 'could not look for dead nodes; trying again');
+    }
+  }
+
+  async #bury(node: string): Promise<void> {
+    const members = await this.#redis.smembers(keys.owned(node));
+    this.#log.warn({ node, records: members.length }, 'a media-app died; ending what it held');
+    for (const member of members) await this.#end(node, member);
+    await this.#redis.multi().del(keys.owned(node)).srem(keys.nodes, node).exec();
+  }
+
+  async #end(node: string, member: string): Promise<void> {
+    const [kind, id] = member.split(':') as [LiveKind, string];
+    const record = await this.#store.read(kind, id);
+    if (!record || record.owner !== node) return;
+    try {
+      await this.#endRecord(record);
+      this.#log.warn({ [`${kind}_id`]: id }, `${kind} ended because its media-app died`);
+    } catch (error) {
+      if (!(error instanceof LostRecordError)) throw error; // another node buried it first
+    }
+  }
+
+  async #endRecord<K extends LiveKind>(record: LiveRecord<K>): Promise<void> {
+    const ending = endings[record.kind](record.data);
+    if (ending) await this.#store.commit(record, ending.data, { events: [ending.event] });
+  }
+}

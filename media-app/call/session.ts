@@ -1,0 +1,243 @@
+import { EventEmitter } from 'node:events';
+import type { Action } from '#contract/action';
+import { type Call, newCall } from '#contract/call';
+import type { LiveEventType, LiveRecord } from '#contract/events';
+import type { FlowTemplate } from '#contract/flow';
+import { type ReleaseCause, type Verdict, verdict } from '#contract/hangup';
+import { isSet } from '#contract/ids';
+import { callMachine, type CallStatus } from '#contract/machines/call';
+import { timestamp } from '#contract/time';
+import { callVariables } from '#flow/call-variables';
+import { ActiveflowSession } from '../activeflow/session.ts';
+import type { Log } from '../log.ts';
+import type { MediaEndpoint } from '../media/endpoint.ts';
+import type { Services } from '../services.ts';
+import { IncomingLeg } from '../sip/incoming-leg.ts';
+import type { Leg } from '../sip/leg.ts';
+import { CallMedia } from './call-port.ts';
+import { HealthCheck } from './health-check.ts';
+import { Mailbox } from './mailbox.ts';
+import { LostRecordError } from './state-store.ts';
+
+type CallEvent = 'ring' | 'answer' | 'cancel' | 'terminate' | 'end';
+
+/** The event clients see when a status is entered (accounts-and-plumbing 28.1). */
+const STATUS_EVENT: Record<CallStatus, LiveEventType<'call'>> = {
+  dialing: 'call_dialing',
+  ringing: 'call_ringing',
+  progressing: 'call_progressing',
+  canceling: 'call_canceling',
+  terminating: 'call_terminating',
+  hangup: 'call_hangup',
+};
+
+/** The moment that is noted when a status is entered. */
+const STATUS_TIME: Partial<Record<CallStatus, 'tm_ringing' | 'tm_progressing' | 'tm_hangup'>> = {
+  ringing: 'tm_ringing',
+  progressing: 'tm_progressing',
+  hangup: 'tm_hangup',
+};
+
+export interface NewCall {
+  call: Parameters<typeof newCall>[0];
+  leg: Leg;
+  /** The flow the call runs; none for the far leg of a connect. */
+  flow?: FlowTemplate;
+  variables?: Record<string, string>;
+  /** Run the flow from ringing on instead of from the answer. */
+  early_execution?: boolean;
+  request_id?: string;
+}
+
+/**
+ * One call: its record, its leg, its flow. Everything that happens to it goes through its mailbox, every change of
+ * status through `callMachine`, every change at all through the state store.
+ *
+ * Emits `progressing` when answered and `ended` (with the release cause) when it is over and its record final.
+ */
+export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: ReleaseCause] }> {
+  readonly leg: Leg;
+  readonly log: Log;
+  readonly services: Services;
+  readonly mailbox: Mailbox;
+  readonly media: CallMedia;
+  readonly flow: ActiveflowSession | undefined;
+  readonly #record: LiveRecord<'call'>;
+  readonly #requestId: string;
+  readonly #early: boolean;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #health: HealthCheck;
+  /** Set while the far end must not be told "busy" by the tables but by what its callee answered. */
+  refusal: ReleaseCause | undefined;
+
+  constructor(services: Services, given: NewCall) {
+    super();
+    const call = newCall({ ...given.call, ...(given.flow ? { flow_id: given.flow.id } : {}) });
+    this.services = services;
+    this.leg = given.leg;
+    this.log = services.log.child({ call_id: call.id });
+    this.mailbox = new Mailbox(this.log);
+    this.media = new CallMedia(this);
+    this.#requestId = given.request_id ?? '';
+    this.#early = given.early_execution ?? call.direction === 'incoming';
+    this.flow = given.flow && this.#newFlow(call, given.flow, given.variables);
+    call.activeflow_id = this.flow?.activeflow.id ?? call.activeflow_id;
+    this.#record = services.store.create('call', call);
+    this.#health = new HealthCheck(this, services.settings.HEALTH_CHECK_MS);
+    services.registry.calls.set(call.id, this);
+    this.#listen();
+  }
+
+  get call(): Call {
+    return this.#record.data;
+  }
+
+  get id(): string {
+    return this.call.id;
+  }
+
+  get endpoint(): MediaEndpoint | undefined {
+    return this.leg.endpoint;
+  }
+
+  /** Writes the new call and its activeflow; call it first. */
+  async create(): Promise<void> {
+    await this.mailbox.post(async () => {
+      await Promise.all([this.#commit(this.call, ['call_created']), this.flow?.create()]);
+    });
+    this.#arm(this.services.settings.MAX_CALL_MS, () => this.leg.release('max_duration'));
+    if (this.call.direction === 'outgoing')
+      this.#arm(this.services.settings.DIAL_TIMEOUT_MS, () => this.#dialTimeout());
+    else this.#startFlow();
+  }
+
+  /** Answers an incoming call; on any other it does nothing. Rejects when the caller is gone. */
+  answer(): Promise<void> {
+    return this.mailbox.post(async () => {
+      if (!(this.leg instanceof IncomingLeg) || !callMachine.step(this.call.status, 'answer')) return;
+      await this.leg.answer();
+      await this.#enter('answer');
+      this.#progressing();
+    });
+  }
+
+  /** Ends the call from our side (voice-and-flows 8.2); nothing happens when it is ending already. */
+  async hangup(cause: ReleaseCause): Promise<Call> {
+    await this.mailbox.post(async () => {
+      const unanswered = this.call.status === 'dialing' || this.call.status === 'ringing';
+      const moved = await this.#enter(unanswered && this.call.direction === 'outgoing' ? 'cancel' : 'terminate');
+      const told = unanswered && cause === 'normal_clearing' ? (this.refusal ?? cause) : cause;
+      if (moved) void this.leg.release(told);
+    });
+    return this.call;
+  }
+
+  /** Notes a change that is no change of status, and tells it. */
+  async update(changes: Partial<Call>): Promise<void> {
+    await this.mailbox.post(async () => {
+      if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, ...changes }, ['call_updated']);
+    });
+  }
+
+  /** Lets go of a call that another node ended for us, or whose SIP server is gone. */
+  abandon(): void {
+    this.leg.abandon();
+  }
+
+  #newFlow(call: Call, template: FlowTemplate, variables: Record<string, string> | undefined): ActiveflowSession {
+    return new ActiveflowSession(this.services, {
+      template,
+      reference_type: 'call',
+      reference_id: call.id,
+      request_id: this.#requestId,
+      call: this.media,
+      callVariables: callVariables(call),
+      onAction: action => this.mailbox.drop('action', () => this.#showAction(action)),
+      ...(variables ? { variables } : {}),
+    });
+  }
+
+  async #showAction(action: Action): Promise<void> {
+    if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, action }, ['call_updated']);
+  }
+
+  #listen(): void {
+    const { leg, mailbox } = this;
+    leg.on('ringing', () => mailbox.drop('ringing', () => this.#ringing()));
+    leg.on('answered', () =>
+      mailbox.drop('answered', async () => void ((await this.#enter('answer')) && this.#progressing())),
+    );
+    leg.on('digit', digit => this.flow?.runner.digit(digit));
+    leg.on('released', cause => mailbox.drop('released', () => this.#end(cause)));
+  }
+
+  async #ringing(): Promise<void> {
+    if ((await this.#enter('ring')) && this.#early) this.#startFlow();
+  }
+
+  #progressing(): void {
+    this.#health.start();
+    if (!this.#early) this.#startFlow();
+    this.emit('progressing');
+  }
+
+  #startFlow(): void {
+    void this.flow?.run();
+  }
+
+  async #dialTimeout(): Promise<void> {
+    const { status } = this.call;
+    if (status === 'dialing' || status === 'ringing') await this.leg.release('dial_timeout');
+  }
+
+  /** Takes a step of the machine, or none where the table has none: late events are dropped. */
+  async #enter(event: CallEvent, extra: Partial<Call> = {}): Promise<boolean> {
+    const step = callMachine.step(this.call.status, event);
+    if (!step) {
+      this.log.debug({ status: this.call.status, event }, 'came too late');
+      return false;
+    }
+    const time = STATUS_TIME[step.to];
+    const call = { ...this.call, ...extra, status: step.to, ...(time ? { [time]: timestamp() } : {}) };
+    this.log.info({ status: step.to, ...extra }, `call ${step.to}`);
+    await this.#commit(call, [STATUS_EVENT[step.to]], step);
+    return true;
+  }
+
+  async #end(cause: ReleaseCause): Promise<void> {
+    this.#timers.forEach(clearTimeout);
+    this.#health.stop();
+    const ended: Verdict = verdict(this.call.direction, this.call.status, cause);
+    await this.#enter('end', ended);
+    const flowOver = this.flow?.runner.stop();
+    this.emit('ended', cause);
+    this.#hangupChained();
+    void Promise.resolve(flowOver).then(() => this.services.registry.calls.delete(this.id));
+  }
+
+  #hangupChained(): void {
+    for (const id of this.call.chained_call_ids) void this.services.registry.calls.get(id)?.hangup('normal_clearing');
+  }
+
+  async #commit(
+    call: Call,
+    events: LiveEventType<'call'>[],
+    step?: ReturnType<typeof callMachine.step>,
+  ): Promise<void> {
+    try {
+      await this.services.store.commit(this.#record, call, {
+        events,
+        request_id: this.#requestId,
+        ...(step ? { step } : {}),
+      });
+    } catch (error) {
+      if (!(error instanceof LostRecordError)) throw error;
+      this.log.error({ error: error.message }, 'another node ended this call; letting go of it');
+      if (isSet(call.id)) void this.leg.release('failure');
+    }
+  }
+
+  #arm(ms: number, ring: () => Promise<unknown>): void {
+    this.#timers.push(setTimeout(() => void ring(), ms));
+  }
+}

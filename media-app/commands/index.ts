@@ -1,0 +1,15 @@
+import { activeflowCreate } from './activeflow-create.ts';
+import { activeflowStop } from './activeflow-stop.ts';
+import { callCreate } from './call-create.ts';
+import { callHangup } from './call-hangup.ts';
+import type { CommandHandlers } from './catalogue.ts';
+import { extensionUnregister } from './extension-unregister.ts';
+
+/** Every command and who obeys it. */
+export const handlers: CommandHandlers = {
+  'call.create': callCreate,
+  'call.hangup': callHangup,
+  'activeflow.create': activeflowCreate,
+  'activeflow.stop': activeflowStop,
+  'extension.unregister': extensionUnregister,
+};

@@ -1,0 +1,88 @@
+import { z } from 'zod';
+
+/** `scheme://secret@host:port`, as in SIP_SERVERS and MEDIA_SERVERS. */
+export interface ServerAddress {
+  host: string;
+  port: number;
+  secret: string;
+}
+
+const serverList = (scheme: string, defaultPort: number) =>
+  z
+    .string()
+    .transform((text, context): ServerAddress[] =>
+      text
+        .split(',')
+        .filter(Boolean)
+        .map(item => {
+          const match = new RegExp(`^${scheme}://(?:([^@/]*)@)?(\\[[^\\]]+\\]|[^:/@]+)(?::(\\d{1,5}))?$`).exec(
+            item.trim(),
+          );
+          if (!match)
+            context.addIssue({
+              code: 'custom',
+              message: `"${item.replace(/\/\/[^@]*@/, '//…@')}" is not ${scheme}://secret@host:port`,
+            });
+          return {
+            secret: decodeURIComponent(match?.[1] ?? ''),
+            host: match?.[2] ?? '',
+            port: Number(match?.[3] ?? defaultPort),
+          };
+        }),
+    )
+    .refine(list => list.length > 0, 'names no server');
+
+const milliseconds = (fallback: number) => z.coerce.number().int().min(1).default(fallback);
+
+/** Every setting of media-app (environment variables). */
+export const settingsSchema = z.object({
+  SIP_SERVERS: serverList('drachtio', 9022).describe(
+    'drachtio-servers to take calls from and place calls through: `drachtio://secret@host:9022,…`.',
+  ),
+  MEDIA_SERVERS: serverList('freeswitch', 8021).describe(
+    'FreeSWITCH servers that hold the media: `freeswitch://password@host:8021,…`.',
+  ),
+  REDIS_URL: z.string().describe('Redis that carries commands, live state and events.'),
+  DATABASE_URL: z.string().describe('PostgreSQL; media-app only reads it.'),
+  SIP_DOMAIN: z.string().default('trunkline.localhost').describe('The domain phones and numbers live under.'),
+  DATA_DIR: z.string().default('.data').describe('Folder for everything that is kept.'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error'])
+    .default('info')
+    .describe('The least severe line that is logged.'),
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  EVENT_SOCKET_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address media servers connect back to; another machine must be able to reach it.'),
+  ALLOW_PRIVATE_TARGETS: z
+    .enum(['auto', 'yes', 'no'])
+    .default('auto')
+    .describe(
+      'Whether webhooks and audio URLs may name private addresses; auto: only when HOST is a loopback address.',
+    ),
+  DIGEST_ALGORITHMS: z.string().default('MD5,SHA-256').describe('Digest algorithms offered to phones, in this order.'),
+  DIAL_TIMEOUT_MS: milliseconds(60_000).describe('How long an outgoing call may ring.'),
+  MAX_CALL_MS: milliseconds(3_600_000).describe('How long a call may last.'),
+  HEALTH_CHECK_MS: milliseconds(10_000).describe('How often a silent leg is asked whether it is still there.'),
+  LEASE_MS: milliseconds(5_000).describe('How long a media-app that went silent still owns its calls.'),
+});
+
+export type Settings = z.infer<typeof settingsSchema>;
+
+/** Reads the settings or throws one error that lists every mistake. */
+export const readSettings = (environment: NodeJS.ProcessEnv = process.env): Settings => {
+  // Both WWW-Authenticate lines of a challenge must survive drachtio-srf, which otherwise merges equal names.
+  environment.DRACHTIO_PRESERVE_HEADER_NAMES ??= 'WWW-Authenticate';
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = settingsSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new Error(parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+};
+
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** True when URLs given by customers may point to private addresses. */
+export const privateTargetsAllowed = (settings: Pick<Settings, 'ALLOW_PRIVATE_TARGETS' | 'HOST'>): boolean =>
+  settings.ALLOW_PRIVATE_TARGETS === 'yes' ||
+  (settings.ALLOW_PRIVATE_TARGETS === 'auto' && LOOPBACK.test(settings.HOST));

@@ -1,0 +1,118 @@
+import pg from 'pg';
+import type { Action } from '#contract/action';
+import type { FlowTemplate } from '#contract/flow';
+import { EMPTY_ID } from '#contract/ids';
+
+export interface Customer {
+  id: string;
+  status: string;
+  sip_label: string;
+  webhook_secret: string;
+}
+
+export interface Extension {
+  id: string;
+  customer_id: string;
+  extension: string;
+  username: string;
+  password: string;
+  domain_name: string;
+  name: string;
+}
+
+const CUSTOMER = 'SELECT id, status, sip_label, webhook_secret FROM customers WHERE tm_delete IS NULL';
+const EXTENSION =
+  'SELECT id, customer_id, extension, username, password, domain_name, name FROM extensions WHERE tm_delete IS NULL';
+
+/** A new flow template from a row of `flows`. */
+interface FlowRow {
+  id: string;
+  customer_id: string;
+  actions: Action[];
+  on_complete_flow_id: string | null;
+}
+
+/**
+ * What media-app must know of the stored world, read from Postgres and never written: who may register, where a number
+ * leads, what a flow contains. Always the present truth; there is no cache to go stale.
+ */
+export class Directory {
+  readonly #pool: pg.Pool;
+
+  constructor(databaseUrl: string) {
+    this.#pool = new pg.Pool({ connectionString: databaseUrl, max: 10, application_name: 'media-app' });
+    this.#pool.on('error', () => undefined); // an idle connection broke; the next query opens another
+  }
+
+  /** The customer of a SIP label (`{label}.reg.{domain}`), exactly (accounts-and-plumbing 19.1). */
+  async customerByLabel(label: string): Promise<Customer | undefined> {
+    return this.#one<Customer>('customer-by-label', `${CUSTOMER} AND sip_label = $1`, [label]);
+  }
+
+  /** The customer created at the first start: phones that know us by address only belong to it. */
+  async homeCustomer(): Promise<Customer | undefined> {
+    return this.#one<Customer>('home-customer', `${CUSTOMER} AND home`, []);
+  }
+
+  async customer(id: string): Promise<Customer | undefined> {
+    return this.#one<Customer>('customer', `${CUSTOMER} AND id = $1`, [id]);
+  }
+
+  /** An extension by its SIP username. */
+  async extensionByUsername(customerId: string, username: string): Promise<Extension | undefined> {
+    return this.#one<Extension>('extension-by-username', `${EXTENSION} AND customer_id = $1 AND username = $2`, [
+      customerId,
+      username,
+    ]);
+  }
+
+  /** An extension by its `extension` value, or by its id (accounts-and-plumbing 20.1). */
+  async extensionByKey(customerId: string, key: string): Promise<Extension | undefined> {
+    return this.#one<Extension>(
+      'extension-by-key',
+      `${EXTENSION} AND customer_id = $1 AND (extension = $2 OR id::text = $2)`,
+      [customerId, key],
+    );
+  }
+
+  /** A live number with a call flow: whose it is and what it runs. */
+  async number(number: string): Promise<{ customer_id: string; call_flow_id: string } | undefined> {
+    return this.#one(
+      'number',
+      "SELECT customer_id, call_flow_id FROM numbers WHERE number = $1 AND tm_delete IS NULL AND status = 'active' AND call_flow_id IS NOT NULL AND call_flow_id <> '00000000-0000-0000-0000-000000000000'",
+      [number],
+    );
+  }
+
+  /** A live flow of a customer, temporary ones included; `undefined` when missing, expired or another's. */
+  async flow(customerId: string, flowId: string): Promise<FlowTemplate | undefined> {
+    const row = await this.#one<FlowRow>(
+      'flow',
+      'SELECT id, customer_id, actions, on_complete_flow_id FROM flows WHERE id = $1 AND customer_id = $2 AND tm_delete IS NULL AND (tm_expire IS NULL OR tm_expire > now())',
+      [flowId, customerId],
+    );
+    return row && { ...row, on_complete_flow_id: row.on_complete_flow_id ?? EMPTY_ID };
+  }
+
+  /** Resolves once the tables exist: control-api may still be migrating on a first start. */
+  async ready(): Promise<void> {
+    for (;;) {
+      try {
+        await this.homeCustomer();
+        return;
+      } catch {
+        // Not there yet: control-api creates the tables.
+        await new Promise(resolve => setTimeout(resolve, 100));
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #one<R>(name: string, text: string, values: string[]): Promise<R | undefined> {
+    const { rows } = await this.#pool.query<R & pg.QueryResultRow>({ name, text, values });
+    return rows[0];
+  }
+}

@@ -1,0 +1,35 @@
+import { startMediaApp } from './app.ts';
+import { readSettings, type Settings } from './config.ts';
+import { createLog } from './log.ts';
+
+const settingsOrExit = (): Settings => {
+  try {
+    return readSettings();
+  } catch (error) {
+    console.error(`media-app cannot start, its settings are wrong:\n${(error as Error).message}`);
+    process.exit(1);
+  }
+};
+
+const settings = settingsOrExit();
+const log = createLog(settings.LOG_LEVEL);
+// drachtio-fsmrf rejects promises nobody holds when a media server dies; that must not end every other call.
+process.on('unhandledRejection', reason =>
+  log.error(
+    { error: reason instanceof Error ? reason.stack : String(reason) },
+    'a promise was rejected and nobody held it',
+  ),
+);
+
+const app = await startMediaApp(settings, log);
+
+let stopping = false;
+const stop = async (): Promise<void> => {
+  if (stopping) return;
+  stopping = true;
+  log.info('stopping');
+  await app.stop();
+  process.exit(0);
+};
+process.on('SIGTERM', () => void stop());
+process.on('SIGINT', () => void stop());

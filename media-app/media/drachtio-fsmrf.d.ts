@@ -1,0 +1,55 @@
+/** The part of drachtio-fsmrf 5 that we use; the package has no types of its own. */
+declare module 'drachtio-fsmrf' {
+  import type { EventEmitter } from 'node:events';
+  import type { Socket } from 'node:net';
+
+  interface EslEvent {
+    getHeader(name: string): string | undefined;
+    getBody(): string;
+  }
+
+  interface Connection {
+    socket?: Socket;
+    disconnect(): void;
+    api(command: string, args: string, callback: (event: EslEvent) => void): void;
+  }
+
+  export interface Endpoint extends EventEmitter {
+    readonly uuid: string;
+    readonly connected: boolean;
+    readonly conn: Connection | null;
+    readonly local: { sdp: string };
+    readonly remote: { sdp: string };
+    readonly dialog: EventEmitter & { destroy(): Promise<unknown> } & { connected: boolean };
+    execute(application: string, argument?: string): Promise<EslEvent>;
+    api(command: string, args?: string | string[]): Promise<EslEvent>;
+    modify(sdp: string): Promise<string>;
+    bridge(other: Endpoint | string): Promise<unknown>;
+    unbridge(): Promise<unknown>;
+    destroy(): Promise<unknown>;
+  }
+
+  export interface MediaServer extends EventEmitter {
+    readonly conn: Connection;
+    readonly address: string;
+    readonly currentSessions: number;
+    connected(): boolean;
+    createEndpoint(options?: { remoteSdp?: string; headers?: Record<string, string> }): Promise<Endpoint>;
+    api(command: string): Promise<string>;
+    disconnect(): void;
+  }
+
+  interface ConnectOptions {
+    address: string;
+    port: number;
+    secret: string;
+    listenAddress: string;
+    listenPort?: number;
+    advertisedAddress?: string;
+  }
+
+  export default class Mrf {
+    constructor(srf: unknown);
+    connect(options: ConnectOptions): Promise<MediaServer>;
+  }
+}

@@ -1,0 +1,137 @@
+import { EventEmitter } from 'node:events';
+import type { Endpoint } from 'drachtio-fsmrf';
+import { stripLineBreaks } from '#contract/address';
+import type { Log } from '../log.ts';
+import { deferred } from '../deferred.ts';
+import { withDeadline } from './deadline.ts';
+
+const COMMAND_DEADLINE_MS = 5000;
+
+/**
+ * One media leg on a media server. fsmrf's habits stop here: every operation has a deadline or ends when the endpoint
+ * ends, line breaks never reach the event socket, and `destroy` cannot hang.
+ *
+ * Events: `digit` (one key, at its end), `gone` (the media server dropped the leg).
+ */
+export class MediaEndpoint extends EventEmitter {
+  /** `host:port` of the media server that holds it. */
+  readonly server: string;
+  readonly #endpoint: Endpoint;
+  readonly #log: Log;
+  readonly #ended = deferred<void>();
+  #destroyed = false;
+
+  constructor(endpoint: Endpoint, server: string, log: Log) {
+    super();
+    this.server = server;
+    this.#endpoint = endpoint;
+    this.#log = log;
+    endpoint.conn?.socket?.setNoDelay(true);
+    endpoint.on('dtmf', ({ dtmf }: { dtmf: string }) => this.emit('digit', dtmf));
+    endpoint.once('destroy', () => this.#end());
+  }
+
+  get uuid(): string {
+    return this.#endpoint.uuid;
+  }
+
+  get localSdp(): string {
+    return this.#endpoint.local.sdp;
+  }
+
+  get alive(): boolean {
+    return !this.#destroyed && this.#endpoint.connected;
+  }
+
+  /** Gives the media server the far end's SDP and resolves with its own. */
+  async modify(sdp: string): Promise<string> {
+    await withDeadline(this.#endpoint.modify(sdp), COMMAND_DEADLINE_MS, 'modify');
+    return this.#endpoint.local.sdp;
+  }
+
+  /** Plays files, tones or URLs one after the other; resolves at the end, when aborted, or when the leg is gone. */
+  async play(files: string[], signal?: AbortSignal): Promise<void> {
+    for (const file of files) {
+      if (signal?.aborted || !this.alive) return;
+      const event = await this.#runUntil(this.#endpoint.execute('playback', stripLineBreaks(file)), signal);
+      if (event?.getHeader('Application-Response') === 'FILE NOT FOUND') throw new Error(`cannot play ${file}`);
+    }
+  }
+
+  /** Sends the party's own audio back until aborted. */
+  async echo(signal: AbortSignal): Promise<void> {
+    await this.#runUntil(this.#endpoint.execute('echo'), signal);
+  }
+
+  /** Sends telephone events; `duration` of one tone in milliseconds. */
+  async sendDigits(digits: string, duration: number): Promise<void> {
+    const allowed = digits.replace(/[^0-9A-Da-d*#]/g, '');
+    await withDeadline(this.#endpoint.execute('send_dtmf', `${allowed}@${duration}`), COMMAND_DEADLINE_MS, 'send_dtmf');
+  }
+
+  /** Joins the audio of two legs on one media server. */
+  async bridge(other: MediaEndpoint): Promise<void> {
+    // Without these a media server drops the one leg when the other hangs up.
+    await this.#endpoint.execute('multiset', '^^^hangup_after_bridge=false^park_after_bridge=true');
+    await other.#endpoint.execute('multiset', '^^^hangup_after_bridge=false^park_after_bridge=true');
+    await withDeadline(this.#endpoint.bridge(other.#endpoint), COMMAND_DEADLINE_MS, 'bridge');
+  }
+
+  /** Takes the legs of a bridge apart; harmless when the bridge is gone. */
+  async unbridge(): Promise<void> {
+    if (!this.alive) return;
+    await withDeadline(this.#endpoint.unbridge(), COMMAND_DEADLINE_MS, 'unbridge').catch((error: unknown) =>
+      this.#log.debug({ uuid: this.uuid, error: String(error) }, 'unbridge refused'),
+    );
+  }
+
+  /** RTP packets received so far. */
+  async packetsReceived(): Promise<number> {
+    await withDeadline(this.#endpoint.api('uuid_set_media_stats', this.uuid), COMMAND_DEADLINE_MS, 'media stats');
+    const event = await withDeadline(
+      this.#endpoint.api('uuid_getvar', `${this.uuid} rtp_audio_in_packet_count`),
+      COMMAND_DEADLINE_MS,
+      'media stats',
+    );
+    return Number.parseInt(event.getBody(), 10) || 0;
+  }
+
+  /** Releases the leg; never rejects, never hangs. */
+  async destroy(): Promise<void> {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    const release = this.#endpoint.destroy();
+    await withDeadline(release, COMMAND_DEADLINE_MS, 'destroy').catch((error: unknown) => {
+      this.#log.warn(
+        { uuid: this.uuid, error: String(error) },
+        'the media server did not confirm the release; closing its socket',
+      );
+      this.#endpoint.conn?.disconnect();
+    });
+    this.#ended.resolve();
+  }
+
+  #end(): void {
+    this.#ended.resolve();
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.emit('gone');
+  }
+
+  async #runUntil<T>(running: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+    const stop = () => void this.#break();
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      return await Promise.race([running, this.#ended.promise.then(() => undefined)]);
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  async #break(): Promise<void> {
+    if (!this.alive) return;
+    await this.#endpoint
+      .api('uuid_break', `${this.uuid} all`)
+      .catch((error: unknown) => this.#log.debug({ uuid: this.uuid, error: String(error) }, 'nothing to break'));
+  }
+}

@@ -1,0 +1,26 @@
+import type { HttpRequest } from '#flow/action';
+import type { CallRegistry } from './call/registry.ts';
+import type { StateStore } from './call/state-store.ts';
+import type { Directory } from './directory.ts';
+import type { Log } from './log.ts';
+import type { AudioLibrary } from './media/audio-library.ts';
+import type { MediaServers } from './media/servers.ts';
+import type { Contacts } from './sip/contacts.ts';
+import type { SipServers } from './sip/servers.ts';
+import type { Settings } from './config.ts';
+import type { Speech } from './speech/speech.ts';
+
+/** What calls, groupcalls and activeflows work with; made once in `app.ts` and handed down. */
+export interface Services {
+  settings: Settings;
+  log: Log;
+  store: StateStore;
+  directory: Directory;
+  registry: CallRegistry;
+  sip: SipServers;
+  contacts: Contacts;
+  media: MediaServers;
+  audio: AudioLibrary;
+  speech: Speech;
+  sendHttp: (request: HttpRequest) => Promise<{ status: number }>;
+}

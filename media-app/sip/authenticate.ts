@@ -1,0 +1,62 @@
+import type { Customer, Directory, Extension } from '../directory.ts';
+import type { Log } from '../log.ts';
+import { type Digest, parseAuthorization } from './digest.ts';
+import type { SipRequest, SipResponse } from './srf.ts';
+import { isAddress, parseSipUri } from './uri.ts';
+
+export interface Caller {
+  customer: Customer;
+  extension: Extension;
+  realm: string;
+}
+
+/** Never a password: unknown users cost the same work and get the same answer. */
+const NOBODY = '\0nobody';
+
+/**
+ * Who a phone is: the customer by the request's domain, the extension by digest. Answers 401 or 403 itself when the
+ * phone has not proved it (accounts-and-plumbing 19.2); the realm is always the request's domain.
+ */
+export class Authenticator {
+  readonly #directory: Directory;
+  readonly #digest: Digest;
+  readonly #domain: string;
+  readonly #log: Log;
+
+  constructor(directory: Directory, digest: Digest, domain: string, log: Log) {
+    this.#directory = directory;
+    this.#digest = digest;
+    this.#domain = domain.toLowerCase();
+    this.#log = log;
+  }
+
+  /** The customer whose phones live under a host: by label, or the home customer for a bare address. */
+  async customerOf(host: string): Promise<Customer | undefined> {
+    const suffix = `.reg.${this.#domain}`;
+    if (host.endsWith(suffix)) return this.#directory.customerByLabel(host.slice(0, -suffix.length));
+    return isAddress(host) || host === this.#domain ? this.#directory.homeCustomer() : undefined;
+  }
+
+  /** The extension that sent the request, or `undefined` after it was answered. */
+  async authenticate(request: SipRequest, response: SipResponse): Promise<Caller | undefined> {
+    const realm = parseSipUri(request.uri)?.host ?? '';
+    const fields = parseAuthorization(request.get('authorization') ?? '');
+    if (!fields) return this.#challenge(response, realm, false);
+    const customer = await this.customerOf(realm);
+    const extension = customer && (await this.#directory.extensionByUsername(customer.id, fields.username ?? ''));
+    const verdict = await this.#digest.verify(fields, request.method, realm, extension?.password ?? NOBODY);
+    if (verdict === 'stale') return this.#challenge(response, realm, true);
+    if (verdict === 'accepted' && customer && extension) return { customer, extension, realm };
+    this.#log.warn(
+      { realm, username: fields.username, source: request.source_address },
+      `${request.method} refused: wrong username or password`,
+    );
+    response.send(403);
+    return undefined;
+  }
+
+  async #challenge(response: SipResponse, realm: string, stale: boolean): Promise<undefined> {
+    response.send(401, { headers: await this.#digest.challenge(realm, stale) });
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { keys } from '#contract/keys';
+
+/** A nonce is good for this long; after it a correct answer is told `stale` and asked again. */
+const NONCE_LIFE_MS = 300_000;
+
+const HASHES: Record<string, string> = { MD5: 'md5', 'SHA-256': 'sha256' };
+
+export type DigestVerdict = 'accepted' | 'stale' | 'refused';
+
+/** The fields of an Authorization header; quoted and bare values alike. */
+export const parseAuthorization = (header: string): Record<string, string> | undefined => {
+  if (!/^Digest\s/i.test(header) || header.length > 4096) return undefined;
+  const fields: Record<string, string> = {};
+  for (const [, name, quoted, bare] of header.slice(7).matchAll(/([a-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/gi)) {
+    if (name) fields[name.toLowerCase()] = quoted ?? bare ?? '';
+  }
+  return fields;
+};
+
+const equal = (a: string, b: string): boolean => {
+  const [left, right] = [a, b].map(text => createHash('sha256').update(text).digest()) as [Buffer, Buffer];
+  return timingSafeEqual(left, right);
+};
+
+/** The response a client must give (RFC 2617 section 3.2.2, RFC 7616 section 3.4.1). */
+const expectedResponse = (fields: Record<string, string>, method: string, realm: string, password: string): string => {
+  const algorithm = HASHES[(fields.algorithm ?? 'MD5').toUpperCase()];
+  if (!algorithm) return '';
+  const hash = (text: string) => createHash(algorithm).update(text).digest('hex');
+  const secret = hash(`${fields.username}:${realm}:${password}`);
+  const request = hash(`${method}:${fields.uri}`);
+  if (!fields.qop) return hash(`${secret}:${fields.nonce}:${request}`);
+  return hash(`${secret}:${fields.nonce}:${fields.nc}:${fields.cnonce}:${fields.qop}:${request}`);
+};
+
+/**
+ * Digest authentication of phones (RFC 3261 section 22, RFC 8760). Nonces are signed with the time they were made, so
+ * that any node can check them; each nonce count is accepted once over all nodes.
+ */
+export class Digest {
+  readonly #redis: Redis;
+  readonly #algorithms: string[];
+  #secret: Promise<string> | undefined;
+
+  constructor(redis: Redis, algorithms: string[]) {
+    this.#redis = redis;
+    this.#algorithms = algorithms.filter(name => HASHES[name.toUpperCase()]);
+  }
+
+  /** The challenge headers for a realm, the first algorithm first: phones that know one only read the first line. */
+  async challenge(realm: string, stale = false): Promise<Record<string, string>> {
+    const nonce = await this.#newNonce();
+    const lines = this.#algorithms.map(
+      algorithm =>
+        `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale ? ', stale=true' : ''}`,
+    );
+    const [first = '', second] = lines;
+    return second ? { 'WWW-Authenticate': first, 'www-authenticate': second } : { 'WWW-Authenticate': first };
+  }
+
+  /**
+   * Whether an answer proves the password. `stale`: it does, but the nonce is too old or was used before.
+   * The work is the same for an unknown user: pass any password.
+   */
+  async verify(
+    fields: Record<string, string>,
+    method: string,
+    realm: string,
+    password: string,
+  ): Promise<DigestVerdict> {
+    const correct = equal(fields.response ?? '', expectedResponse(fields, method, realm, password));
+    const age = await this.#ageOf(fields.nonce ?? '');
+    if (!correct || fields.realm !== realm || age === undefined)
+      return age === undefined && correct ? 'stale' : 'refused';
+    if (age > NONCE_LIFE_MS || !(await this.#firstUse(fields))) return 'stale';
+    return 'accepted';
+  }
+
+  async #firstUse(fields: Record<string, string>): Promise<boolean> {
+    if (!fields.qop) return true; // RFC 2069 clients count nothing; the nonce's age is their only limit
+    const key = keys.nonceCount(fields.nonce ?? '');
+    const [added] = (await this.#redis.multi().sadd(key, String(fields.nc)).pexpire(key, NONCE_LIFE_MS).exec()) ?? [];
+    return added?.[1] === 1;
+  }
+
+  async #newNonce(): Promise<string> {
+    const body = `${Date.now().toString(36)}.${randomBytes(9).toString('base64url')}`;
+    return `${body}.${await this.#sign(body)}`;
+  }
+
+  async #ageOf(nonce: string): Promise<number | undefined> {
+    const [time = '', salt = '', signature = ''] = nonce.split('.');
+    if (!equal(signature, await this.#sign(`${time}.${salt}`))) return undefined;
+    return Date.now() - Number.parseInt(time, 36);
+  }
+
+  async #sign(body: string): Promise<string> {
+    this.#secret ??= this.#sharedSecret();
+    return createHmac('sha256', await this.#secret)
+      .update(body)
+      .digest('base64url')
+      .slice(0, 22);
+  }
+
+  async #sharedSecret(): Promise<string> {
+    await this.#redis.set(keys.nonceSecret, randomBytes(32).toString('base64url'), 'NX');
+    const secret = await this.#redis.get(keys.nonceSecret);
+    if (!secret) throw new Error('Redis holds no nonce secret');
+    return secret;
+  }
+}

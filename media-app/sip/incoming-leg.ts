@@ -1,0 +1,69 @@
+import { sipStatusOfCause, type ReleaseCause } from '#contract/hangup';
+import type { Log } from '../log.ts';
+import type { MediaEndpoint } from '../media/endpoint.ts';
+import { plainAudioOffer } from '../media/sdp.ts';
+import type { MediaServers } from '../media/servers.ts';
+import { Leg } from './leg.ts';
+import type { SipRequest, SipResponse } from './srf.ts';
+import type { SipServer } from './servers.ts';
+
+/** A call that came in: rings at once, is answered or refused later. */
+export class IncomingLeg extends Leg {
+  readonly #request: SipRequest;
+  readonly #response: SipResponse;
+  readonly #server: SipServer;
+  readonly #media: MediaServers;
+  #preparing: Promise<MediaEndpoint> | undefined;
+  #canceled = false;
+
+  constructor(request: SipRequest, response: SipResponse, server: SipServer, media: MediaServers, log: Log) {
+    super(server.address, log);
+    this.#request = request;
+    this.#response = response;
+    this.#server = server;
+    this.#media = media;
+    request.on('cancel', () => this.#onCancel());
+  }
+
+  /** 180 to the caller. */
+  ring(): void {
+    this.#response.send(180);
+  }
+
+  /** Asks the media server for an endpoint ahead of `answer`, while the records are being written. */
+  prepare(): void {
+    this.#preparing ??= this.#media.createEndpoint(this.#request.body || undefined);
+    this.#preparing.catch(() => undefined); // `answer` reports it
+  }
+
+  /** 200 to the caller with the media server's SDP. Rejects when the caller gave up meanwhile. */
+  async answer(): Promise<void> {
+    this.prepare();
+    const endpoint = await this.#preparing;
+    if (!endpoint || this.#canceled) throw new Error('the caller gave up');
+    this.use(endpoint);
+    const offered = this.#request.body !== '';
+    const localSdp = offered ? endpoint.localSdp : plainAudioOffer(endpoint.localSdp);
+    const dialog = await this.#server.srf.createUAS(this.#request, this.#response, { localSdp });
+    this.adopt(dialog);
+    if (!offered)
+      dialog.once('ack', (ack: SipRequest) => void endpoint.modify(ack.body).catch(() => this.release('failure')));
+  }
+
+  protected override async refuse(cause: ReleaseCause): Promise<void> {
+    if (!this.#response.finalResponseSent) this.#response.send(sipStatusOfCause(cause));
+    this.#drop();
+    this.finish(cause);
+  }
+
+  #onCancel(): void {
+    this.#canceled = true;
+    this.#drop();
+    this.finish('normal_clearing');
+  }
+
+  /** An endpoint that was prepared and is not needed must not stay behind. */
+  #drop(): void {
+    void this.#preparing?.then(endpoint => endpoint.destroy()).catch(() => undefined); // it never came to be
+  }
+}

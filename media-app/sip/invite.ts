@@ -1,0 +1,149 @@
+import { START_ACTION, type Action } from '#contract/action';
+import { type Address, normalizeAddress } from '#contract/address';
+import type { FlowTemplate } from '#contract/flow';
+import { EMPTY_ID, newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
+import { inlineFlow } from '../activeflow/session.ts';
+import { CallSession } from '../call/session.ts';
+import type { Services } from '../services.ts';
+import type { Authenticator, Caller } from './authenticate.ts';
+import { IncomingLeg } from './incoming-leg.ts';
+import type { SipServer } from './servers.ts';
+import type { SipRequest, SipResponse } from './srf.ts';
+import { isAddress, parseSipUri, uriOf } from './uri.ts';
+
+/** What an INVITE asks for: whose call it becomes, between whom, and what it runs. */
+interface Arrival {
+  customer_id: string;
+  source: Address;
+  destination: Address;
+  flow: FlowTemplate;
+}
+
+const address = (type: Address['type'], target: string, targetName = ''): Address =>
+  normalizeAddress({ type, target, target_name: targetName, name: '', detail: '' });
+
+const action = (type: Action['type'], option: Record<string, unknown>): Action => ({
+  id: newId(),
+  next_id: EMPTY_ID,
+  type,
+  option,
+  tm_execute: null,
+});
+
+/**
+ * Takes INVITEs: finds out who calls and what they want by the domain they call (accounts-and-plumbing 20), refuses with
+ * a code that says what was missing, or starts the call.
+ */
+export class InviteHandler {
+  readonly #services: Services;
+  readonly #authenticator: Authenticator;
+
+  constructor(services: Services, authenticator: Authenticator) {
+    this.#services = services;
+    this.#authenticator = authenticator;
+  }
+
+  async invite(request: SipRequest, response: SipResponse, server: SipServer): Promise<void> {
+    const gone = { canceled: false };
+    request.once('cancel', () => (gone.canceled = true));
+    const arrival = await this.#classify(request, response);
+    if (!arrival || gone.canceled) return;
+    if (!(await this.#admitted(arrival.customer_id))) return response.send(500, 'Account Not Active');
+    await this.#start(arrival, new IncomingLeg(request, response, server, this.#services.media, this.#services.log));
+  }
+
+  /** The rows of section 20 in their order; `undefined` after the request was refused. */
+  async #classify(request: SipRequest, response: SipResponse): Promise<Arrival | undefined> {
+    const uri = parseSipUri(request.uri);
+    const domain = this.#services.settings.SIP_DOMAIN.toLowerCase();
+    const host = uri?.host ?? '';
+    if (host === `sip.${domain}`) return this.#toNumber(request, response, uri?.user ?? '');
+    if (host.endsWith(`.reg.${domain}`) || host === domain || isAddress(host)) {
+      const caller = await this.#authenticator.authenticate(request, response);
+      return caller && this.#fromExtension(caller, uri?.user ?? '', response);
+    }
+    return this.#refuse(response, 404, { uri: request.uri }, 'no customer, number or trunk lives at this domain');
+  }
+
+  async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
+    const caller = parseSipUri(uriOf(request.get('from') ?? ''));
+    const numeric = /^\+?\d+$/.test(caller?.user ?? '');
+    const source = numeric
+      ? address('tel', caller?.user ?? '')
+      : address('sip', `${caller?.user ?? 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
+    const destination = address('tel', user);
+    return (
+      (await this.#numberArrival(source, destination)) ??
+      this.#refuse(response, 404, { number: user }, 'no live number with a call flow')
+    );
+  }
+
+  /** A registered phone dials (20.1): a number runs its flow, anything else is an extension to connect to. */
+  async #fromExtension(
+    { customer, extension }: Caller,
+    user: string,
+    response: SipResponse,
+  ): Promise<Arrival | undefined> {
+    const source = address('extension', extension.extension, extension.extension);
+    if (/^(tel:)?\+/.test(user)) {
+      const destination = address('tel', user.replace(/^tel:/, ''));
+      return (
+        (await this.#numberArrival(source, destination)) ??
+        this.#refuse(response, 404, { number: user }, 'no live number with a call flow')
+      );
+    }
+    const key = user.replace(/^extension:/, '');
+    const callee = await this.#services.directory.extensionByKey(customer.id, key);
+    if (!callee)
+      return this.#refuse(
+        response,
+        404,
+        { extension: key, caller: extension.extension },
+        'the caller’s customer has no such extension',
+      );
+    const destination = address('extension', callee.extension, callee.extension);
+    const flow = inlineFlow(customer.id, [action('connect', { source, destinations: [destination] })]);
+    return { customer_id: customer.id, source, destination, flow };
+  }
+
+  async #numberArrival(source: Address, destination: Address): Promise<Arrival | undefined> {
+    const number = await this.#services.directory.number(destination.target);
+    const flow = number && (await this.#services.directory.flow(number.customer_id, number.call_flow_id));
+    return flow && { customer_id: flow.customer_id, source, destination, flow };
+  }
+
+  async #admitted(customerId: string): Promise<boolean> {
+    const customer = await this.#services.directory.customer(customerId);
+    return customer?.status === 'active' || customer?.status === 'initial';
+  }
+
+  #refuse(response: SipResponse, status: number, facts: Record<string, unknown>, why: string): undefined {
+    this.#services.log.info({ status, ...facts }, `INVITE refused: ${why}`);
+    response.send(status);
+    return undefined;
+  }
+
+  async #start({ customer_id, source, destination, flow }: Arrival, leg: IncomingLeg): Promise<void> {
+    const now = timestamp();
+    leg.ring();
+    if (flow.actions[0]?.type === 'answer' || flow.actions[0]?.type === 'talk') leg.prepare();
+    const session = new CallSession(this.#services, {
+      leg,
+      flow,
+      call: {
+        id: newId(),
+        customer_id,
+        direction: 'incoming',
+        status: 'ringing',
+        source,
+        destination,
+        action: START_ACTION,
+        tm_create: now,
+        tm_ringing: now,
+      },
+    });
+    session.log.info({ from: source.target, to: destination.target }, 'call came in');
+    await session.create();
+  }
+}

@@ -1,0 +1,113 @@
+import { EventEmitter } from 'node:events';
+import type { ReleaseCause } from '#contract/hangup';
+import type { Log } from '../log.ts';
+import { withDeadline } from '../media/deadline.ts';
+import type { MediaEndpoint } from '../media/endpoint.ts';
+import type { Dialog, SipRequest, SipResponse } from './srf.ts';
+
+/** How long a far end may take to answer a BYE before the leg counts as gone. */
+const BYE_DEADLINE_MS = 4000;
+const PROBE_DEADLINE_MS = 5000;
+
+interface LegEvents {
+  /** The destination alerts (outgoing only). */
+  ringing: [];
+  /** The dialog stands and media flows (outgoing only; an incoming leg is answered by `answer`). */
+  answered: [];
+  /** A key was pressed. */
+  digit: [digit: string];
+  /** The leg is over, for whatever reason; comes exactly once and last. */
+  released: [cause: ReleaseCause];
+}
+
+/**
+ * One SIP dialog with one party and its media endpoint. Subclasses set it up (`IncomingLeg`, `OutgoingLeg`); this class
+ * keeps it: re-INVITE, INFO digits, BYE from either side, a media server that vanishes.
+ */
+export abstract class Leg extends EventEmitter<LegEvents> {
+  endpoint: MediaEndpoint | undefined;
+  /** `host:port` of the SIP server whose connection owns the dialog. */
+  readonly sipServer: string;
+  protected dialog: Dialog | undefined;
+  protected readonly log: Log;
+  #released = false;
+
+  constructor(sipServer: string, log: Log) {
+    super();
+    this.sipServer = sipServer;
+    this.log = log;
+  }
+
+  /** Ends the leg: CANCEL, a failure response or BYE, whatever its state asks for. `released` follows. */
+  async release(cause: ReleaseCause): Promise<void> {
+    if (this.#released) return;
+    if (!this.dialog) return this.refuse(cause);
+    await this.#bye(this.dialog);
+    this.finish(cause);
+  }
+
+  /** Whether the far end still knows the dialog: any answer to OPTIONS but 408 and 481 (RFC 3261 section 12.2.1.2). */
+  async probe(): Promise<boolean> {
+    if (!this.dialog) return true;
+    try {
+      const response = await withDeadline(this.dialog.request({ method: 'OPTIONS' }), PROBE_DEADLINE_MS, 'OPTIONS');
+      return response.status !== 408 && response.status !== 481;
+    } catch {
+      return false; // the dialog is gone, or nobody answers
+    }
+  }
+
+  /** The connection to the SIP server broke: the dialog can be neither used nor ended by us any more. */
+  abandon(): void {
+    this.finish('failure');
+  }
+
+  /** Ends a leg that has no dialog yet. */
+  protected abstract refuse(cause: ReleaseCause): Promise<void>;
+
+  /** Takes a confirmed dialog into care. */
+  protected adopt(dialog: Dialog): void {
+    this.dialog = dialog;
+    dialog.on('destroy', () => this.finish('normal_clearing'));
+    dialog.on('modify', (request: SipRequest, response: SipResponse) => void this.#renegotiate(request, response));
+    dialog.on('info', (request: SipRequest, response: SipResponse) => this.#info(request, response));
+  }
+
+  protected use(endpoint: MediaEndpoint): void {
+    this.endpoint = endpoint;
+    endpoint.on('digit', (digit: string) => this.emit('digit', digit));
+    endpoint.once('gone', () => void this.release('failure'));
+  }
+
+  /** Says once that the leg is over and frees its media. */
+  protected finish(cause: ReleaseCause): void {
+    if (this.#released) return;
+    this.#released = true;
+    void this.endpoint?.destroy();
+    this.emit('released', cause);
+  }
+
+  async #bye(dialog: Dialog): Promise<void> {
+    if (!dialog.connected) return;
+    await withDeadline(dialog.destroy(), BYE_DEADLINE_MS, 'BYE').catch((error: unknown) =>
+      this.log.debug({ error: String(error) }, 'the far end did not answer BYE'),
+    );
+  }
+
+  async #renegotiate(request: SipRequest, response: SipResponse): Promise<void> {
+    try {
+      const body = await this.endpoint?.modify(request.body);
+      response.send(200, { headers: { 'Content-Type': 'application/sdp' }, body: body ?? '' });
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'a re-INVITE was refused');
+      response.send(488);
+    }
+  }
+
+  /** Digits by INFO (`application/dtmf-relay`, `application/dtmf`) count like telephone events. */
+  #info(request: SipRequest, response: SipResponse): void {
+    const digit = /(?:Signal\s*=\s*)?([0-9A-D*#])/i.exec(request.body)?.[1];
+    if (digit && /dtmf/i.test(request.get('content-type') ?? '')) this.emit('digit', digit.toUpperCase());
+    response.send(200);
+  }
+}

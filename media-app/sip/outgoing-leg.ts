@@ -1,0 +1,97 @@
+import { causeOfSipStatus, type ReleaseCause } from '#contract/hangup';
+import type { Log } from '../log.ts';
+import { plainAudioOffer } from '../media/sdp.ts';
+import type { MediaServers } from '../media/servers.ts';
+import { Leg } from './leg.ts';
+import type { SipServer } from './servers.ts';
+import type { SipError, SipRequest, SipResponse } from './srf.ts';
+
+/** Whom to dial and how it gets there. */
+export interface DialTarget {
+  uri: string;
+  /** Next hop when it is not where the URI points (a phone behind NAT). */
+  proxy: string;
+  /** The SIP server that must be used, empty for any. */
+  sip_server: string;
+  /** Extra headers, From among them. */
+  headers: Record<string, string>;
+}
+
+/** A call that we place: an endpoint that offers, an INVITE with that offer, the answer handed back to the endpoint. */
+export class OutgoingLeg extends Leg {
+  readonly #server: SipServer;
+  readonly #media: MediaServers;
+  readonly #target: DialTarget;
+  #request: SipRequest | undefined;
+  #cause: ReleaseCause | undefined;
+  #rang = false;
+
+  constructor(target: DialTarget, server: SipServer, media: MediaServers, log: Log) {
+    super(server.address, log);
+    this.#target = target;
+    this.#server = server;
+    this.#media = media;
+  }
+
+  /** Places the call; what comes of it is told by the events `ringing`, `answered`, `released`. Never rejects. */
+  async dial(mediaServer: string): Promise<void> {
+    try {
+      const endpoint = await this.#media.createEndpoint(undefined, mediaServer);
+      this.use(endpoint);
+      if (this.#cause) return this.finish(this.#cause);
+      const dialog = await this.#invite(plainAudioOffer(endpoint.localSdp));
+      this.adopt(dialog);
+      if (this.#cause) return await this.release(this.#cause); // our CANCEL crossed the 200
+      await endpoint.modify(dialog.remote.sdp);
+      this.emit('answered');
+    } catch (error) {
+      this.#failed(error as SipError);
+    }
+  }
+
+  /** CANCEL; `released` follows with this cause when the INVITE is really over. */
+  protected override async refuse(cause: ReleaseCause): Promise<void> {
+    this.#cause ??= cause;
+    if (this.#request) this.#sendCancel(this.#request);
+  }
+
+  #invite(localSdp: string) {
+    const { uri, proxy, headers } = this.#target;
+    return this.#server.srf.createUAC(
+      uri,
+      { localSdp, headers, ...(proxy ? { proxy } : {}) },
+      {
+        cbRequest: (error, request) => this.#onSent(error, request),
+        cbProvisional: response => this.#onProvisional(response),
+      },
+    );
+  }
+
+  #onSent(error: unknown, request: SipRequest): void {
+    if (error) return; // createUAC rejects with it
+    this.#request = request;
+    if (this.#cause) this.#sendCancel(request);
+  }
+
+  #onProvisional(response: SipResponse): void {
+    if (this.#rang || (response.status !== 180 && response.status !== 183)) return;
+    this.#rang = true;
+    this.emit('ringing');
+  }
+
+  #sendCancel(request: SipRequest): void {
+    const reason =
+      this.#cause === 'answered_elsewhere' ? 'SIP;cause=200;text="Call completed elsewhere"' : 'SIP;cause=487';
+    request.cancel({ headers: { Reason: reason } });
+  }
+
+  #failed(error: SipError): void {
+    const cause = this.#cause ?? (error.status ? causeOfSipStatus(error.status) : 'failure');
+    this.log.info(
+      { cause, status: error.status, error: error.status ? undefined : String(error) },
+      'the call was not answered',
+    );
+    if (this.dialog) void this.release(cause);
+    else this.finish(cause);
+  }
+}

@@ -1,0 +1,83 @@
+import { EventEmitter, once } from 'node:events';
+import type { ServerAddress } from '../config.ts';
+import type { Log } from '../log.ts';
+import { createSrf, type SipRequest, type SipResponse, type SrfConnection } from './srf.ts';
+
+/** Takes a request that arrived through one of the SIP servers. */
+type Handler = (request: SipRequest, response: SipResponse, server: SipServer) => void;
+
+export interface SipHandlers {
+  invite: Handler;
+  register: Handler;
+  options: Handler;
+}
+
+/** One drachtio-server and whether its admin connection stands. */
+export interface SipServer {
+  address: string;
+  srf: SrfConnection;
+  connected: boolean;
+}
+
+/**
+ * Connections to every drachtio-server of SIP_SERVERS. drachtio-srf reconnects by itself; we only watch, so that calls
+ * go through a server that is there. Emits `up` and `down` with the address.
+ */
+export class SipServers extends EventEmitter {
+  readonly list: SipServer[];
+  #turn = 0;
+
+  constructor(addresses: ServerAddress[], log: Log) {
+    super();
+    this.list = addresses.map(({ host, port }) => ({ address: `${host}:${port}`, srf: createSrf(), connected: false }));
+    this.list.forEach(server => this.#watch(server, log));
+    this.#addresses = addresses;
+  }
+
+  readonly #addresses: ServerAddress[];
+
+  /** Registers the handlers and connects; resolves when at least one server answered. */
+  async start(handlers: SipHandlers): Promise<void> {
+    this.list.forEach((server, index) => {
+      server.srf.invite((request, response) => handlers.invite(request, response, server));
+      server.srf.register((request, response) => handlers.register(request, response, server));
+      server.srf.options((request, response) => handlers.options(request, response, server));
+      const address = this.#addresses[index];
+      if (address) Promise.resolve(server.srf.connect({ ...address, enablePing: true })).catch(() => undefined); // told by the error event
+    });
+    if (!this.list.some(server => server.connected)) await once(this, 'up');
+  }
+
+  /** A connected server, in turn; the preferred one when it is connected. */
+  pick(preferred = ''): SipServer | undefined {
+    const up = this.list.filter(server => server.connected);
+    return up.find(server => server.address === preferred) ?? up[this.#turn++ % Math.max(up.length, 1)];
+  }
+
+  stop(): void {
+    for (const { srf } of this.list) {
+      srf.removeAllListeners('error');
+      srf.on('error', () => undefined); // the socket we are closing may still complain
+      srf.disconnect();
+    }
+  }
+
+  #watch(server: SipServer, log: Log): void {
+    server.srf.on('connect', (error: Error | null) => {
+      if (error) return this.#down(server, log, error);
+      server.connected = true;
+      log.info({ sip_server: server.address }, 'connected to the SIP server');
+      this.emit('up', server.address);
+    });
+    server.srf.on('error', (error: Error) => this.#down(server, log, error));
+    server.srf.on('close', () => this.#down(server, log, undefined));
+  }
+
+  #down(server: SipServer, log: Log, error: Error | undefined): void {
+    if (server.connected || error?.message.includes('secret')) {
+      log.error({ sip_server: server.address, error: error?.message }, 'lost the SIP server; connecting again');
+      this.emit('down', server.address);
+    }
+    server.connected = false;
+  }
+}

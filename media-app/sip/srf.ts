@@ -1,0 +1,81 @@
+import type { EventEmitter } from 'node:events';
+import Srf from 'drachtio-srf';
+
+/**
+ * The part of drachtio-srf that we use, typed by what it does (its own types are incomplete). Only this room knows the library.
+ */
+export interface SipMessage {
+  body: string;
+  source_address: string;
+  source_port: string | number;
+  protocol: string;
+  headers: Record<string, string>;
+  get(name: string): string | undefined;
+  has(name: string): boolean;
+}
+
+export interface SipRequest extends SipMessage, EventEmitter {
+  method: string;
+  uri: string;
+  callId: string;
+  raw?: string;
+  cancel(options?: { headers?: Record<string, string> }, callback?: (error: unknown) => void): void;
+}
+
+export interface SipResponse extends SipMessage {
+  status: number;
+  reason: string;
+  finalResponseSent: boolean;
+  send(
+    status: number,
+    options?: { headers?: Record<string, string>; body?: string },
+    callback?: (error: unknown) => void,
+  ): void;
+  send(status: number, reason: string, options?: { headers?: Record<string, string>; body?: string }): void;
+}
+
+export interface Dialog extends EventEmitter {
+  id: string;
+  connected: boolean;
+  sip: { callId: string; localTag: string; remoteTag: string };
+  local: { uri: string; sdp: string };
+  remote: { uri: string; sdp: string };
+  destroy(options?: { headers?: Record<string, string> }): Promise<unknown>;
+  request(options: { method: string; headers?: Record<string, string>; body?: string }): Promise<SipResponse>;
+}
+
+export interface UacOptions {
+  proxy?: string;
+  localSdp: string;
+  headers: Record<string, string>;
+  auth?: { username: string; password: string };
+}
+
+export interface UacProgress {
+  cbRequest: (error: unknown, request: SipRequest) => void;
+  cbProvisional: (response: SipResponse) => void;
+}
+
+/** How a failed `createUAC` says what the far end answered. */
+export interface SipError extends Error {
+  status?: number;
+}
+
+export type RequestHandler = (request: SipRequest, response: SipResponse) => void;
+
+export interface SrfConnection extends EventEmitter {
+  connect(options: { host: string; port: number; secret: string; enablePing?: boolean }): Promise<string> | void;
+  disconnect(): void;
+  invite(handler: RequestHandler): void;
+  register(handler: RequestHandler): void;
+  options(handler: RequestHandler): void;
+  createUAC(uri: string, options: UacOptions, progress: UacProgress): Promise<Dialog>;
+  createUAS(
+    request: SipRequest,
+    response: SipResponse,
+    options: { localSdp: string; headers?: Record<string, string> },
+  ): Promise<Dialog>;
+}
+
+/** A new, unconnected drachtio-srf. */
+export const createSrf = (): SrfConnection => new Srf() as unknown as SrfConnection;

@@ -1,0 +1,41 @@
+import Srf from 'drachtio-srf';
+import { stripLineBreaks } from '#contract/address';
+
+export interface SipUri {
+  user: string;
+  host: string;
+  port: number | undefined;
+  transport: string;
+}
+
+/** The parts of a SIP URI we route by, lower-cased host; `undefined` when it is none. */
+export const parseSipUri = (text: string): SipUri | undefined => {
+  try {
+    const uri = Srf.parseUri(text);
+    if (!uri?.host) return undefined;
+    return {
+      user: decodeURIComponent(uri.user ?? ''),
+      host: uri.host.toLowerCase(),
+      port: uri.port ? Number(uri.port) : undefined,
+      transport: (uri.params.transport ?? 'udp').toLowerCase(),
+    };
+  } catch {
+    // A hostile URI (bad escapes, no host) is simply not one of ours.
+    return undefined;
+  }
+};
+
+/** The URI inside a From, To or Contact value: `"Ann" <sip:a@b>;tag=x` gives `sip:a@b`. */
+export const uriOf = (header: string): string => /<([^>]*)>/.exec(header)?.[1] ?? header.split(';')[0]?.trim() ?? '';
+
+/** A display name safe inside quotes in a SIP header. */
+export const quoted = (name: string): string => `"${stripLineBreaks(name).replace(/["\\]/g, '').slice(0, 128)}"`;
+
+/** A user part with everything that could end it escaped (RFC 3261 section 25.1, user). */
+export const escapeUser = (user: string): string =>
+  encodeURIComponent(stripLineBreaks(user).slice(0, 128)).replace(/%2B/g, '+').replace(/%3B/g, ';');
+
+const IP_LITERAL = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\]|localhost)$/i;
+
+/** True for an address written as such: the domain of a phone that was given no name for us. */
+export const isAddress = (host: string): boolean => IP_LITERAL.test(host);
