@@ -15,7 +15,9 @@ const loadFile = async (mocha: Mocha, file: string): Promise<void> => {
   try {
     await mocha.loadFilesAsync();
   } catch (error) {
-    const test = new Mocha.Test(`${file} loads`, () => Promise.reject(error));
+    const test = new Mocha.Test(`${file} loads`, () =>
+      Promise.reject(error instanceof Error ? error : new Error(String(error))),
+    );
     mocha.suite.addTest(test);
   }
 };

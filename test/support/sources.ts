@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The rooms that hold our own TypeScript. */
+export const ROOMS = ['contract', 'flow', 'control-api', 'media-app', 'engine', 'scripts', 'test'] as const;
+
+/** One import of a file: what it spells, where that leads inside the project, and whether only types cross. */
+export interface Import {
+  spelled: string;
+  path: string | undefined;
+  typeOnly: boolean;
+}
+
+/** One source file, parsed. `path` is relative to the project, with forward slashes. */
+export interface Source {
+  path: string;
+  room: string;
+  text: string;
+  lines: number;
+  tree: ts.SourceFile;
+  imports: Import[];
+}
+
+const resolveImport = (from: string, spelled: string): string | undefined => {
+  if (spelled.startsWith('.')) return normalize(join(dirname(from), spelled));
+  const room = /^#(contract|flow)\/(.+)$/.exec(spelled);
+  return room ? `${room[1]}/${room[2]}.ts` : undefined;
+};
+
+const importOf = (from: string, node: ts.ImportDeclaration | ts.ExportDeclaration): Import[] => {
+  if (!node.moduleSpecifier || !ts.isStringLiteral(node.moduleSpecifier)) return [];
+  const spelled = node.moduleSpecifier.text;
+  const clause = ts.isImportDeclaration(node) ? node.importClause : undefined;
+  const typeOnly = ts.isExportDeclaration(node) ? node.isTypeOnly : clause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
+  return [{ spelled, path: resolveImport(from, spelled), typeOnly }];
+};
+
+const importsOf = (path: string, tree: ts.SourceFile): Import[] => {
+  const found: Import[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) found.push(...importOf(path, node));
+    const [argument] =
+      ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword ? node.arguments : [];
+    if (argument && ts.isStringLiteral(argument))
+      found.push({ spelled: argument.text, path: resolveImport(path, argument.text), typeOnly: false });
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return found;
+};
+
+const readSource = (file: string): Source => {
+  const path = relative(ROOT, file).replaceAll('\\', '/');
+  const text = readFileSync(file, 'utf8');
+  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  return {
+    path,
+    room: path.split('/')[0] ?? '',
+    text,
+    lines: text.split('\n').length - 1,
+    tree,
+    imports: importsOf(path, tree),
+  };
+};
+
+const filesUnder = (room: string): string[] =>
+  readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .map(entry => join(entry.parentPath, entry.name));
+
+/** Every TypeScript file of the project. */
+export const readSources = (): Source[] => ROOMS.flatMap(filesUnder).map(readSource);
