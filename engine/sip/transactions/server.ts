@@ -21,7 +21,7 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   readonly request: SipRequest;
   readonly source: Source;
   /** To tag put on responses that bring none. */
-  readonly localTag = newTag();
+  localTag = newTag();
   protected readonly wire: Wire;
   protected readonly alarms = new Alarms();
   protected readonly reliable: boolean;

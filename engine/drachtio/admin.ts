@@ -1,0 +1,156 @@
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createServer, type Server, type Socket } from 'node:net';
+import { formatHostPort } from '../sip/grammar.ts';
+import { isRequest } from '../sip/message.ts';
+import { parseLoose } from '../sip/parser.ts';
+import { sendAnswer } from './answers.ts';
+import { App } from './app.ts';
+import { frame, FrameReader } from './frame.ts';
+import { abandon } from './orphans.ts';
+import type { Core } from './records.ts';
+import { sendCancel, sendInDialog, sendNew } from './requests.ts';
+
+/** drachtio-srf pings from v0.8.2 on and parses no more than the three numbers. */
+const VERSION = 'v0.9.10-trunkline';
+const LOGIN_MS = 10_000;
+const MOST_VERBS = 100;
+
+export interface AdminConfig {
+  host: string;
+  port: number;
+  secret: string;
+}
+
+/** The admin listener: one connection per application process. */
+export class AdminListener {
+  readonly #core: Core;
+  readonly #config: AdminConfig;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(core: Core, config: AdminConfig) {
+    this.#core = core;
+    this.#config = config;
+    this.#server = createServer({ noDelay: true, keepAlive: true }, socket => this.#accept(socket));
+  }
+
+  /** The port it listens on; rejects with a sentence when it is taken. */
+  start(): Promise<number> {
+    const { host, port } = this.#config;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', error =>
+        reject(new Error(`cannot listen for applications on ${host}:${port}: ${error.message}`, { cause: error })),
+      );
+      this.#server.listen({ host, port, exclusive: true }, () => {
+        const address = this.#server.address();
+        resolve(address !== null && typeof address === 'object' ? address.port : port);
+      });
+    });
+  }
+
+  stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    return new Promise(resolve => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    const session = new Session(this.#core, this.#config.secret, socket);
+    socket.on('data', chunk => session.read(chunk));
+    // The close that follows does the tidying.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      session.closed();
+    });
+  }
+}
+
+/** One connection: nothing but a successful `authenticate` is heard before it. */
+class Session {
+  readonly #core: Core;
+  readonly #secret: string;
+  readonly #socket: Socket;
+  readonly #reader = new FrameReader();
+  readonly #login: NodeJS.Timeout;
+  #app: App | undefined;
+
+  constructor(core: Core, secret: string, socket: Socket) {
+    this.#core = core;
+    this.#secret = secret;
+    this.#socket = socket;
+    this.#login = setTimeout(() => socket.destroy(), LOGIN_MS);
+  }
+
+  closed(): void {
+    clearTimeout(this.#login);
+    if (this.#app) abandon(this.#core, this.#app);
+  }
+
+  read(chunk: Buffer): void {
+    const payloads = this.#reader.push(chunk);
+    if (!payloads) return void this.#socket.destroy();
+    for (const payload of payloads) if (!this.#socket.destroyed && !this.#socket.writableEnded) this.#handle(payload);
+  }
+
+  #handle(payload: string): void {
+    const end = payload.indexOf('\r\n');
+    const [id = '', kind = '', ...fields] = (end < 0 ? payload : payload.slice(0, end)).split('|');
+    if (kind === '') return this.#reject(payload.slice(0, 100), 'Invalid message format');
+    if (kind === 'authenticate') return this.#authenticate(id, fields[0] ?? '');
+    if (!this.#app) return this.#reject(id, 'not authenticated');
+    this.#serve(this.#app, id, kind, fields, end < 0 ? '' : payload.slice(end + 2));
+  }
+
+  #authenticate(id: string, secret: string): void {
+    if (!sameSecret(secret, this.#secret)) return this.#reject(id, 'incorrect secret');
+    clearTimeout(this.#login);
+    if (!this.#app) this.#core.apps.add((this.#app = new App(this.#socket)));
+    const places = hostports(this.#core);
+    this.#app.ok(id, `${places}|${VERSION}|${places}`);
+  }
+
+  #serve(app: App, id: string, kind: string, fields: string[], text: string): void {
+    if (kind === 'sip') return serveSip(this.#core, app, id, fields, text);
+    if (kind === 'ping') return app.ok(id, 'pong');
+    if (kind === 'proxy') return app.nok(id, 'error proxying request: this server does not proxy');
+    if (kind === 'route' && app.verbs.size < MOST_VERBS) app.verbs.add((fields[0] ?? '').toLowerCase());
+    else if (kind === 'remove_route') app.verbs.delete((fields[0] ?? '').toLowerCase());
+    else return this.#reject(id, 'Unknown message type');
+    app.ok(id);
+  }
+
+  #reject(id: string, reason: string): void {
+    const answered = id.replace(/[\r\n]/g, ' ');
+    this.#socket.end(frame(`${randomUUID()}|response|${answered}|NO|${reason}`));
+  }
+}
+
+/** Hashes have one length, so the time this takes tells nothing about the secret. */
+function sameSecret(given: string, secret: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(secret));
+}
+
+function hostports(core: Core): string {
+  const places = core.stack.addresses.map(({ transport, host, port }) => {
+    const local = core.stack.localFor({ transport, host, port });
+    return `${transport}/${formatHostPort(local?.host ?? host, port)}`;
+  });
+  return places.join(',');
+}
+
+/** Which kind of `sip` message it is decides who handles it. */
+function serveSip(core: Core, app: App, id: string, fields: string[], text: string): void {
+  const [transactionId = '', dialogId = '', route = ''] = fields;
+  const parsed = parseLoose(text);
+  if (!parsed.ok) return app.nok(id, `invalid request-uri: ${text.slice(0, text.indexOf('\r\n'))}`);
+  const { message } = parsed;
+  if (!isRequest(message)) return sendAnswer(core, app, id, transactionId, message);
+  if (dialogId !== '') return sendInDialog(core, app, id, dialogId, route, message);
+  if (transactionId !== '' && message.method === 'CANCEL') return sendCancel(core, app, id, transactionId, message);
+  sendNew(core, app, id, route, message);
+}

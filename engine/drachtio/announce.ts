@@ -1,0 +1,75 @@
+import type { Hop, Source } from '../sip/hop.ts';
+import { serialize, type SipMessage } from '../sip/message.ts';
+import type { App } from './app.ts';
+import type { Core } from './records.ts';
+
+/** UTC time of day with microseconds, `HH:MM:SS.uuuuuu`. */
+function timeOfDay(): string {
+  const now = performance.timeOrigin + performance.now();
+  const micros = String(Math.floor((now % 1) * 1000)).padStart(3, '0');
+  return `${new Date(now).toISOString().slice(11, 23)}${micros}`;
+}
+
+/** A meta field must not break the meta line. */
+const field = (text: string): string => (/[|\r\n]/.test(text) ? text.replace(/[|\r\n]/g, '_') : text);
+
+function hand(app: App, origin: string, ids: string, message: SipMessage): void {
+  app.send(`sip|${origin}|${timeOfDay()}|${ids}|\r\n${serialize(message).toString()}`);
+}
+
+const originOf = (source: Source): string =>
+  `network|${source.size}|${source.transport}|${source.address}|${source.port}`;
+
+/** A request outside any dialog: the meta line ends with the address it was received on. */
+export function announceNew(app: App, id: string, message: SipMessage, source: Source): void {
+  hand(app, originOf(source), `${id}||${source.localAddress}|${source.localPort}`, message);
+}
+
+/** Anything else from the network. */
+export function announce(app: App, id: string, dialogId: string, message: SipMessage, source: Source): void {
+  hand(app, originOf(source), `${id}|${field(dialogId)}`, message);
+}
+
+/** A response the server made itself because nobody answered: size 0, no address. */
+export function announceOwn(app: App, id: string, dialogId: string, message: SipMessage, hop: Hop): void {
+  hand(app, `network|0|${hop.transport}||0`, `${id}|${field(dialogId)}`, message);
+}
+
+/** The notice of a BYE the server has sent on its own. */
+export function announceBye(core: Core, app: App, dialogId: string, message: SipMessage, hop: Hop): void {
+  hand(app, `application|${ownOrigin(core, message, hop)}`, `unsolicited|${field(dialogId)}`, message);
+}
+
+/** Size, transport and address of something sent: our own address over UDP, the peer's over a stream. */
+function ownOrigin(core: Core, message: SipMessage, hop: Hop, size = serialize(message).length): string {
+  const local = hop.transport === 'udp' ? core.stack.localFor(hop) : undefined;
+  return `${size}|${hop.transport}|${local?.host ?? hop.host}|${local?.port ?? hop.port}`;
+}
+
+/** OK to a request of the application, with the request as it went out. */
+export function echoRequest(
+  core: Core,
+  app: App,
+  answered: string,
+  id: string,
+  sent: SipMessage,
+  hop: Hop,
+  held = false,
+): void {
+  const origin = ownOrigin(core, sent, hop, held ? 0 : undefined);
+  app.ok(answered, `application|${origin}|${timeOfDay()}|${id}|Msg sent:|\r\n${serialize(sent).toString()}`);
+}
+
+/** OK to a response of the application, with the response as it went out. */
+export function echoResponse(
+  app: App,
+  answered: string,
+  id: string,
+  dialogId: string,
+  sent: SipMessage,
+  source: Source,
+): void {
+  const text = serialize(sent);
+  const origin = `${text.length}|${source.transport}|${source.address}|${source.port}`;
+  app.ok(answered, `application|${origin}|${timeOfDay()}|${id}|${field(dialogId)}||Msg sent:|\r\n${text.toString()}`);
+}

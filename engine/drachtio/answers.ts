@@ -1,0 +1,85 @@
+import { header, headersOf, headerOf, responseTo, type SipResponse } from '../sip/message.ts';
+import { tagOf } from '../sip/uri.ts';
+import { echoResponse } from './announce.ts';
+import type { App } from './app.ts';
+import { contactValue, CONTENT_TYPE_MISSING, missingContentType, ownHeaders, resolveLocalhost } from './complete.ts';
+import { release } from './incoming.ts';
+import type { Core, Incoming } from './records.ts';
+
+/** What the server takes from the request or decides itself, whatever the application wrote. */
+const DECIDED = new Set(['via', 'record-route', 'from', 'to', 'call-id', 'cseq', 'content-length', 'rseq']);
+
+const UNKNOWN = 'Response not sent due to unknown transaction';
+
+/** A response of the application to a request it was given. */
+export function sendAnswer(core: Core, app: App, messageId: string, transactionId: string, given: SipResponse): void {
+  const incoming = core.incoming.get(transactionId);
+  if (!incoming || incoming.app !== app || incoming.transaction.answered) return app.nok(messageId, UNKNOWN);
+  const objection = objectionTo(incoming, given);
+  if (objection !== undefined) return app.nok(messageId, objection);
+  const response = compose(core, incoming, given);
+  incoming.touched = true;
+  core.alarms.clear(`silent ${incoming.id}`);
+  incoming.transaction.respond(response);
+  echoResponse(app, messageId, incoming.id, echoedDialog(incoming), response, incoming.source);
+  if (given.status >= 200) settle(core, incoming, response);
+}
+
+function objectionTo(incoming: Incoming, given: SipResponse): string | undefined {
+  if (missingContentType(given) === undefined) return CONTENT_TYPE_MISSING;
+  const reliable = given.status < 200 && headersOf(given, 'require').join().includes('100rel');
+  return reliable && incoming.request.method === 'INVITE' ? 'Remote endpoint does not support 100rel' : undefined;
+}
+
+function compose(core: Core, incoming: Incoming, given: SipResponse): SipResponse {
+  const { request, source } = incoming;
+  const local = { host: source.localAddress, port: source.localPort };
+  if (!incoming.touched) takeTag(core, incoming, tagOf(headerOf(given, 'to')));
+  const response = responseTo(request, given.status, given.reason || undefined, { To: taggedTo(incoming) }, given.body);
+  const own = ownHeaders(given, DECIDED, local);
+  const hasContact = own.some(one => one.key === 'contact');
+  if (!hasContact && wantsContact(incoming, given.status))
+    response.headers.push(header('Contact', contactOf(incoming)));
+  response.headers.push(...own);
+  const type = missingContentType(given);
+  if (type) response.headers.push(header('Content-Type', type));
+  const contact = headerOf(response, 'contact');
+  if (incoming.dialog && contact !== undefined && request.method === 'INVITE')
+    incoming.dialog.contact = resolveLocalhost(contact, local);
+  return response;
+}
+
+/** A To tag of the application's own counts if it comes with the first response. */
+function takeTag(core: Core, incoming: Incoming, tag: string | undefined): void {
+  if (tag === undefined || tagOf(headerOf(incoming.request, 'to')) !== undefined) return;
+  incoming.transaction.localTag = tag;
+  if (incoming.dialog?.begunBy === incoming) core.dialogs.retag(incoming.dialog, tag);
+}
+
+function taggedTo(incoming: Incoming): string {
+  const to = headerOf(incoming.request, 'to') ?? '';
+  return tagOf(to) === undefined ? `${to};tag=${incoming.transaction.localTag}` : to;
+}
+
+const contactOf = ({ source, dialog }: Incoming): string =>
+  dialog?.contact ?? contactValue({ host: source.localAddress, port: source.localPort }, source.transport);
+
+/** 2xx to INVITE, every answer to SUBSCRIBE and to a re-INVITE; an ordinary 180 carries none. */
+function wantsContact(incoming: Incoming, status: number): boolean {
+  if (incoming.request.method === 'SUBSCRIBE') return true;
+  if (incoming.request.method !== 'INVITE') return false;
+  return (status >= 200 && status < 300) || (incoming.dialog?.begunBy !== incoming && status >= 200);
+}
+
+/** The field stays empty for BYE and for requests that have no dialog. */
+const echoedDialog = (incoming: Incoming): string =>
+  incoming.dialog && incoming.request.method !== 'BYE' ? incoming.dialog.id : '';
+
+/** After the final response: a call stands or is gone, a registration's connection is remembered. */
+function settle(core: Core, incoming: Incoming, response: SipResponse): void {
+  const { dialog, request } = incoming;
+  const success = response.status < 300;
+  if (success && dialog?.begunBy === incoming) dialog.state = 'confirmed';
+  if (success && request.method === 'REGISTER') core.registered.remember(request, response, incoming.source);
+  release(core, incoming);
+}

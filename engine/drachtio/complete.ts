@@ -1,0 +1,42 @@
+import { formatHostPort } from '../sip/grammar.ts';
+import type { Transport } from '../sip/hop.ts';
+import { header, headerOf, type SipHeader, type SipMessage } from '../sip/message.ts';
+
+export interface Local {
+  host: string;
+  port: number;
+}
+
+/** Our Contact as a header value, with the transport parameter for streams. */
+export function contactValue(local: Local, transport: Transport): string {
+  const parameter = transport === 'udp' ? '' : `;transport=${transport}`;
+  return `<sip:${formatHostPort(local.host, local.port)}${parameter}>`;
+}
+
+const LOCALHOST = /(sips?:(?:[^@<>\s]*@)?)localhost(?::\d+)?(?![\w.-])/gi;
+
+/** `sip:me@localhost` means the address of the interface the message leaves by. */
+export function resolveLocalhost(value: string, local: Local): string {
+  if (!value.includes('localhost')) return value;
+  return value.replace(LOCALHOST, (_all, before: string) => `${before}${formatHostPort(local.host, local.port)}`);
+}
+
+/** Headers in which applications write localhost. */
+const RESOLVED = new Set(['from', 'to', 'contact', 'p-asserted-identity']);
+
+/** The application's own headers without those the server decides, localhost resolved. */
+export function ownHeaders(message: SipMessage, decided: ReadonlySet<string>, local: Local): SipHeader[] {
+  return message.headers
+    .filter(one => !decided.has(one.key))
+    .map(one => (RESOLVED.has(one.key) ? header(one.name, resolveLocalhost(one.value, local)) : one));
+}
+
+const SDP = Buffer.from('v=0');
+
+/** Content-Type to add, '' when none is needed, undefined when the application must say it itself. */
+export function missingContentType(message: SipMessage): string | undefined {
+  if (message.body.length === 0 || headerOf(message, 'content-type') !== undefined) return '';
+  return message.body.subarray(0, SDP.length).equals(SDP) ? 'application/sdp' : undefined;
+}
+
+export const CONTENT_TYPE_MISSING = 'missing content-type';

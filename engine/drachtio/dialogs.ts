@@ -1,0 +1,46 @@
+import type { Dialog } from './records.ts';
+
+/** Every live dialog, by the id applications use and by what arrives on the wire. */
+export class Dialogs {
+  readonly #byId = new Map<string, Dialog>();
+  readonly #byTag = new Map<string, Dialog>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  add(dialog: Dialog): void {
+    this.#byId.set(dialog.id, dialog);
+    this.#byTag.set(wireKey(dialog.callId, dialog.localTag), dialog);
+    dialog.app?.dialogs.add(dialog);
+  }
+
+  byId(id: string): Dialog | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** RFC 3261 12.2.2: Call-ID and both tags. A dialog whose peer has not been heard yet takes any remote tag. */
+  find(callId: string, localTag: string, remoteTag: string | undefined): Dialog | undefined {
+    const dialog = this.#byTag.get(wireKey(callId, localTag));
+    const same = dialog?.remoteTag === undefined || dialog.remoteTag === remoteTag;
+    return same ? dialog : undefined;
+  }
+
+  /** Before the first response an application may choose its own To tag. */
+  retag(dialog: Dialog, localTag: string): void {
+    this.#byTag.delete(wireKey(dialog.callId, dialog.localTag));
+    dialog.local = dialog.local.replace(`;tag=${dialog.localTag}`, `;tag=${localTag}`);
+    dialog.localTag = localTag;
+    this.#byTag.set(wireKey(dialog.callId, localTag), dialog);
+  }
+
+  remove(dialog: Dialog): void {
+    dialog.state = 'ended';
+    dialog.app?.dialogs.delete(dialog);
+    if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id);
+    const key = wireKey(dialog.callId, dialog.localTag);
+    if (this.#byTag.get(key) === dialog) this.#byTag.delete(key);
+  }
+}
+
+const wireKey = (callId: string, localTag: string): string => `${callId} ${localTag}`;

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { listOf } from '../sip/grammar.ts';
+import type { Source } from '../sip/hop.ts';
+import { cseqOf, headerOf, headersOf, responseTo, type SipRequest } from '../sip/message.ts';
+import type { ServerTransaction } from '../sip/transactions/server.ts';
+import { parseNameAddr, tagOf } from '../sip/uri.ts';
+import { announce, announceNew } from './announce.ts';
+import type { App } from './app.ts';
+import { contactValue } from './complete.ts';
+import { endByServer } from './in-dialog.ts';
+import type { Core, Dialog, Incoming } from './records.ts';
+import { peerOfRequest } from './target.ts';
+
+/** Methods that mean nothing outside a dialog (RFC 3261 15.1.2, RFC 3311, RFC 3262). */
+const ONLY_IN_DIALOG = new Set(['BYE', 'UPDATE', 'PRACK']);
+/** With an unknown To tag these too: their sender believes in a dialog we do not have. */
+const NEEDS_DIALOG = new Set([...ONLY_IN_DIALOG, 'REFER', 'INVITE']);
+/** Before the INVITE is answered these are no part of its dialog yet. */
+const APART_WHILE_EARLY = new Set(['NOTIFY', 'OPTIONS', 'INFO', 'MESSAGE', 'PUBLISH', 'SUBSCRIBE']);
+
+const answer = (transaction: ServerTransaction, status: number): void =>
+  transaction.respond(responseTo(transaction.request, status));
+
+/** A new request from the network: to its dialog, or to an application whose turn it is. */
+export function receiveRequest(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
+  // A Call-ID becomes part of a meta line; the protocol has no way to escape this character.
+  if (headerOf(request, 'call-id')?.includes('|')) return answer(transaction, 400);
+  if (request.method === 'INVITE') answer(transaction, 100);
+  const toTag = tagOf(headerOf(request, 'to'));
+  const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
+  if (dialog) receiveInDialog(core, dialog, transaction, request, source);
+  else if (ONLY_IN_DIALOG.has(request.method) || (toTag !== undefined && NEEDS_DIALOG.has(request.method)))
+    answer(transaction, 481);
+  else if (request.method === 'INVITE') receiveInvite(core, transaction, request, source);
+  else receiveApart(core, core.apps.next(request.method.toLowerCase()), transaction, request, source);
+}
+
+function dialogOf(core: Core, request: SipRequest, toTag: string): Dialog | undefined {
+  return core.dialogs.find(headerOf(request, 'call-id') ?? '', toTag, tagOf(headerOf(request, 'from')));
+}
+
+function receiveInvite(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
+  const twin = core.dialogs.byId(dialogId(request));
+  // The same call by two ways (RFC 3261 8.2.2.2), or a second INVITE that forgot its To tag.
+  if (twin) return answer(transaction, twin.state === 'confirmed' ? 491 : 482);
+  const app = core.apps.next('invite');
+  if (!app) return answer(transaction, 503);
+  const dialog = newDialog(app, transaction, request, source);
+  const incoming = take(core, app, transaction, request, source, dialog);
+  begin(core, dialog, incoming);
+  announceNew(app, incoming.id, request, source);
+}
+
+function begin(core: Core, dialog: Dialog, incoming: Incoming): void {
+  dialog.begunBy = incoming;
+  core.dialogs.add(dialog);
+}
+
+/** Requests without a dialog: handed over, and 503 when nobody wants them. */
+function receiveApart(
+  core: Core,
+  app: App | undefined,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+): void {
+  if (!app) return answer(transaction, 503);
+  const begins = request.method === 'SUBSCRIBE' && !core.dialogs.byId(dialogId(request));
+  const dialog = begins ? newDialog(app, transaction, request, source) : undefined;
+  const incoming = take(core, app, transaction, request, source, dialog);
+  if (dialog) begin(core, dialog, incoming);
+  announceNew(app, incoming.id, request, source);
+}
+
+function receiveInDialog(
+  core: Core,
+  dialog: Dialog,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+): void {
+  const app = dialog.app;
+  if (!app?.alive) return receiveForNobody(core, dialog, transaction);
+  const status = objection(dialog, request);
+  if (status !== undefined) return answer(transaction, status);
+  if (dialog.state === 'early' && APART_WHILE_EARLY.has(request.method))
+    return receiveApart(core, app, transaction, request, source);
+  refresh(dialog, request, source);
+  const incoming = take(core, app, transaction, request, source, dialog);
+  announce(app, incoming.id, dialog.id, request, source);
+  if (request.method === 'BYE') receiveBye(core, dialog, incoming);
+  if (endsSubscription(dialog, request)) core.dialogs.remove(dialog);
+}
+
+/** The application has gone: a BYE is welcome, the rest belongs to a dialog nobody holds. */
+function receiveForNobody(core: Core, dialog: Dialog, transaction: ServerTransaction): void {
+  const ending = transaction.request.method === 'BYE';
+  if (ending) core.dialogs.remove(dialog);
+  answer(transaction, ending ? 200 : 481);
+}
+
+function objection(dialog: Dialog, request: SipRequest): number | undefined {
+  const seq = cseqOf(request)?.number ?? 0;
+  // RFC 3261 12.2.2: a lower CSeq is out of order.
+  if (seq < dialog.remoteSeq) return 500;
+  dialog.remoteSeq = seq;
+  if (request.method !== 'INVITE') return undefined;
+  if (contactOf(request) === undefined) return 400;
+  // RFC 3261 14.2: both sides offered at once.
+  return dialog.invite && dialog.invite.final === undefined ? 491 : undefined;
+}
+
+/** Target refresh (RFC 3261 12.2.2, RFC 3311 5.2). */
+function refresh(dialog: Dialog, request: SipRequest, source: Source): void {
+  if (request.method !== 'INVITE' && request.method !== 'UPDATE') return;
+  dialog.target = contactOf(request) ?? dialog.target;
+  dialog.peer = peerOfRequest(dialog.routes, dialog.target, source);
+}
+
+/** The dialog ends at once; an INVITE that waits in it will get no better answer than 487 (RFC 3261 15.1.2). */
+function receiveBye(core: Core, dialog: Dialog, bye: Incoming): void {
+  for (const other of core.incoming.values())
+    if (other.dialog === dialog && other !== bye) answer(other.transaction, 487);
+  core.dialogs.remove(dialog);
+  core.alarms.set(`bye ${bye.id}`, 64 * core.stack.timers.T1, () => answer(bye.transaction, 500));
+  bye.transaction.once('ended', () => core.alarms.clear(`bye ${bye.id}`));
+}
+
+/** RFC 6665 4.4.1: the notifier says when a subscription is over. */
+export const endsSubscription = (dialog: Dialog, request: SipRequest): boolean =>
+  dialog.method === 'SUBSCRIBE' &&
+  request.method === 'NOTIFY' &&
+  (headerOf(request, 'subscription-state') ?? '').toLowerCase().startsWith('terminated');
+
+export const dialogId = (request: SipRequest): string =>
+  `${headerOf(request, 'call-id') ?? ''};from-tag=${tagOf(headerOf(request, 'from')) ?? ''}`;
+
+const contactOf = (message: SipRequest): string | undefined =>
+  parseNameAddr(listOf(headersOf(message, 'contact'))[0] ?? '')?.uri;
+
+function newDialog(app: App, transaction: ServerTransaction, request: SipRequest, source: Source): Dialog {
+  const from = headerOf(request, 'from') ?? '';
+  const routes = listOf(headersOf(request, 'record-route'));
+  const target = contactOf(request) ?? parseNameAddr(from)?.uri ?? '';
+  return {
+    ...{
+      id: dialogId(request),
+      method: request.method,
+      state: 'early',
+      app,
+      callId: headerOf(request, 'call-id') ?? '',
+    },
+    ...{ localTag: transaction.localTag, local: `${headerOf(request, 'to') ?? ''};tag=${transaction.localTag}` },
+    ...{ remoteTag: tagOf(from), remote: from, remoteSeq: cseqOf(request)?.number ?? 0 },
+    ...{ localSeq: cseqOf(request)?.number ?? 0, routes, target, peer: peerOfRequest(routes, target, source) },
+    contact: contactValue({ host: source.localAddress, port: source.localPort }, source.transport),
+    ...{ begunBy: undefined, invite: undefined },
+  };
+}
+
+/** Puts a request into an application's hands and watches what becomes of it. */
+function take(
+  core: Core,
+  app: App,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+  dialog: Dialog | undefined,
+): Incoming {
+  const state = { touched: false, acknowledged: false };
+  const incoming: Incoming = { id: randomUUID(), transaction, request, source, app, dialog, ...state };
+  core.incoming.set(incoming.id, incoming);
+  app.incoming.add(incoming);
+  transaction.once('ended', () => release(core, incoming));
+  if (request.method === 'INVITE') watchInvite(core, incoming);
+  return incoming;
+}
+
+/** Finally answered or given up: the application can say nothing more about it, and what it did not begin is gone. */
+export function release(core: Core, incoming: Incoming): void {
+  core.incoming.delete(incoming.id);
+  incoming.app.incoming.delete(incoming);
+  core.alarms.clear(`silent ${incoming.id}`);
+  const { dialog } = incoming;
+  if (dialog?.begunBy === incoming && dialog.state === 'early') core.dialogs.remove(dialog);
+}
+
+function watchInvite(core: Core, incoming: Incoming): void {
+  const { transaction } = incoming;
+  transaction.on('cancel', (request, source) => cancelled(core, incoming, request, source));
+  transaction.on('timeout', () => unacknowledged(core, incoming));
+  // An application that says nothing at all must not leave the caller in silence for ever.
+  core.alarms.set(`silent ${incoming.id}`, 128 * core.stack.timers.T1, () => refuse(core, incoming, 480));
+}
+
+function cancelled(core: Core, incoming: Incoming, request: SipRequest, source: Source): void {
+  const id = incoming.touched && incoming.dialog ? incoming.dialog.id : '';
+  refuse(core, incoming, 487);
+  announce(incoming.app, incoming.id, id, request, source);
+}
+
+/** Answers an INVITE with a failure of the server's own choice; a dialog that had not been confirmed ends with it. */
+export function refuse(core: Core, incoming: Incoming, status: number): void {
+  answer(incoming.transaction, status);
+  release(core, incoming);
+}
+
+/** RFC 3261 13.3.1.4: a 2xx without ACK ends the session. */
+function unacknowledged(core: Core, incoming: Incoming): void {
+  if (incoming.dialog?.state === 'confirmed') endByServer(core, incoming.dialog, 'ACK timeout');
+}
+
+/** ACK to a 2xx: announced under the INVITE's transaction the first time, under a new one when repeated. */
+export function receiveAck(core: Core, request: SipRequest, source: Source): void {
+  const toTag = tagOf(headerOf(request, 'to'));
+  const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
+  if (!dialog?.app) return;
+  const invite = dialog.begunBy;
+  const first = invite && !invite.acknowledged && cseqOf(invite.request)?.number === cseqOf(request)?.number;
+  if (first) invite.acknowledged = true;
+  announce(dialog.app, first ? invite.id : randomUUID(), dialog.id, request, source);
+}

@@ -1,0 +1,102 @@
+import { listOf } from '../sip/grammar.ts';
+import type { Source } from '../sip/hop.ts';
+import { headerOf, headersOf, newTag, responseTo, type SipResponse } from '../sip/message.ts';
+import { parseNameAddr, tagOf } from '../sip/uri.ts';
+import { announce, announceOwn } from './announce.ts';
+import { endsSubscription } from './incoming.ts';
+import { dialogRequest, routesOfResponse, sendBye } from './in-dialog.ts';
+import type { Core, Dialog, Outgoing } from './records.ts';
+import { nextHop, peerOfResponse } from './target.ts';
+
+/** Follows a request of an application to its end. */
+export function watch(core: Core, outgoing: Outgoing): void {
+  const { transaction } = outgoing;
+  transaction.on('response', (response, source) => receiveResponse(core, outgoing, response, source));
+  transaction.on('timeout', () => failed(core, outgoing, 408));
+  transaction.on('error', error => {
+    core.log.info({ err: error, call_id: headerOf(transaction.request, 'call-id') }, 'request could not be delivered');
+    failed(core, outgoing, 503);
+  });
+}
+
+/** Nobody answered, or nobody could be asked: the application gets a response of the server's own (RFC 3261 8.1.3.1). */
+function failed(core: Core, outgoing: Outgoing, status: number): void {
+  if (outgoing.final !== undefined) return;
+  const { request, hop } = outgoing.transaction;
+  const to = `${headerOf(request, 'to') ?? ''};tag=${newTag()}`;
+  const known = tagOf(headerOf(request, 'to')) !== undefined;
+  const response = responseTo(request, status, undefined, known ? {} : { To: to });
+  conclude(core, outgoing, status);
+  announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);
+}
+
+function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
+  if (response.status === 100) return;
+  if (outgoing.final !== undefined) return repeated(core, outgoing, response, source);
+  if (outgoing.initial) learn(outgoing, response, source);
+  else if (outgoing.dialog && response.status < 300) retarget(outgoing, outgoing.dialog, response, source);
+  if (response.status >= 200) conclude(core, outgoing, response.status);
+  if (outgoing.dialog?.app === undefined && outgoing.method === 'INVITE')
+    return unwanted(core, outgoing, response, source);
+  announce(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, source);
+}
+
+/** What the first responses tell about the other side (RFC 3261 12.1.2). The 2xx has the last word over provisionals. */
+function learn(outgoing: Outgoing, response: SipResponse, source: Source): void {
+  const { dialog } = outgoing;
+  const tag = tagOf(headerOf(response, 'to'));
+  // A provisional without a tag tells nothing; a 2xx counts even from a peer older than tags (RFC 3261 12.1.2).
+  if (!dialog || response.status >= 300 || (tag === undefined && response.status < 200)) return;
+  outgoing.tag = tag;
+  dialog.remoteTag = tag;
+  dialog.remote = headerOf(response, 'to') ?? dialog.remote;
+  dialog.routes = routesOfResponse(headersOf(response, 'record-route'));
+  dialog.target = contactOf(response) ?? dialog.target;
+  dialog.peer = peerOfResponse(dialog.routes, dialog.target, source);
+}
+
+/** Target refresh by the answer to a re-INVITE or UPDATE. */
+function retarget(outgoing: Outgoing, dialog: Dialog, response: SipResponse, source: Source): void {
+  if (response.status < 200 || !['INVITE', 'UPDATE', 'SUBSCRIBE'].includes(outgoing.method)) return;
+  outgoing.tag = tagOf(headerOf(response, 'to'));
+  const contact = contactOf(response);
+  if (contact === undefined || contact === dialog.target) return;
+  dialog.target = contact;
+  dialog.peer = peerOfResponse(dialog.routes, contact, source);
+}
+
+const contactOf = (response: SipResponse): string | undefined =>
+  parseNameAddr(listOf(headersOf(response, 'contact'))[0] ?? '')?.uri;
+
+/** The final response is known: dialogs begin, go on or end with it. */
+function conclude(core: Core, outgoing: Outgoing, status: number): void {
+  outgoing.final = status;
+  core.outgoing.delete(outgoing.id);
+  const { dialog } = outgoing;
+  if (!dialog) return;
+  const challenged = status === 401 || status === 407;
+  if (outgoing.initial && status < 300) dialog.state = 'confirmed';
+  else if (outgoing.initial || (outgoing.method === 'BYE' && !challenged)) core.dialogs.remove(dialog);
+  else if (endsSubscription(dialog, outgoing.transaction.request)) core.dialogs.remove(dialog);
+  else if (outgoing.method === 'INVITE' && status >= 300) dialog.invite = undefined;
+}
+
+/** A 2xx after the first: the same one repeated gets its ACK again, another fork an ACK and a BYE (RFC 3261 13.2.2.4). */
+function repeated(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
+  if (outgoing.method !== 'INVITE' || response.status < 200 || response.status >= 300) return;
+  const same = tagOf(headerOf(response, 'to')) === outgoing.tag;
+  if (!same && outgoing.initial) return unwanted(core, outgoing, response, source);
+  if (same && outgoing.ack) core.stack.send(outgoing.ack.request, outgoing.ack.hop);
+}
+
+/** Accepts and ends a call nobody here wants: a second fork, or one answered after its application had gone. */
+function unwanted(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
+  if (response.status < 200 || response.status >= 300 || !outgoing.dialog) return;
+  const fork: Dialog = { ...outgoing.dialog, app: undefined, peer: undefined };
+  learn({ ...outgoing, dialog: fork }, response, source);
+  const hop = nextHop(core, fork);
+  if (!hop) return;
+  core.stack.send(dialogRequest(fork, 'ACK', outgoing.seq), hop);
+  sendBye(core, fork, 'Call completed elsewhere');
+  if (outgoing.dialog.app === undefined) core.dialogs.remove(outgoing.dialog);
+}

@@ -1,0 +1,83 @@
+import type { Hop, Source } from '../sip/hop.ts';
+import type { SipLog } from '../sip/log.ts';
+import type { SipRequest } from '../sip/message.ts';
+import type { SipStack } from '../sip/stack.ts';
+import type { Alarms } from '../sip/timers.ts';
+import type { ClientTransaction } from '../sip/transactions/client.ts';
+import type { ServerTransaction } from '../sip/transactions/server.ts';
+import type { App, Apps } from './app.ts';
+import type { Dialogs } from './dialogs.ts';
+import type { RegisteredContacts } from './registered.ts';
+
+/** A dialog or the beginning of one (RFC 3261 12). `local` and `remote` are From/To values with their tags. */
+export interface Dialog {
+  /** `<Call-ID>;from-tag=<tag of whoever began it>`; fixed for life. */
+  id: string;
+  /** Of the request that began it. */
+  method: string;
+  state: 'early' | 'confirmed' | 'ended';
+  /** Undefined once its application has gone. */
+  app: App | undefined;
+  callId: string;
+  localTag: string;
+  remoteTag: string | undefined;
+  local: string;
+  remote: string;
+  localSeq: number;
+  remoteSeq: number;
+  routes: string[];
+  /** Remote target URI. */
+  target: string;
+  /** Where to send in spite of the target: a NAT's outside address, or the open stream. */
+  peer: Hop | undefined;
+  /** Our Contact value. */
+  contact: string;
+  /** The request that began it, when it came from the network. */
+  begunBy: Incoming | undefined;
+  /** The latest INVITE we sent in it. */
+  invite: Outgoing | undefined;
+}
+
+/** A request from the network in the hands of an application. */
+export interface Incoming {
+  id: string;
+  transaction: ServerTransaction;
+  request: SipRequest;
+  source: Source;
+  app: App;
+  dialog: Dialog | undefined;
+  /** The application has answered something. */
+  touched: boolean;
+  /** Its first ACK has been announced. */
+  acknowledged: boolean;
+}
+
+/** A request of an application on its way. */
+export interface Outgoing {
+  id: string;
+  transaction: ClientTransaction;
+  app: App;
+  method: string;
+  seq: number;
+  dialog: Dialog | undefined;
+  /** It began its dialog. */
+  initial: boolean;
+  final: number | undefined;
+  cancelled: boolean;
+  /** To tag of the 2xx. */
+  tag: string | undefined;
+  ack: { request: SipRequest; hop: Hop } | undefined;
+}
+
+/** Everything the parts of the server share. */
+export interface Core {
+  stack: SipStack;
+  apps: Apps;
+  dialogs: Dialogs;
+  registered: RegisteredContacts;
+  incoming: Map<string, Incoming>;
+  outgoing: Map<string, Outgoing>;
+  alarms: Alarms;
+  orphanGraceMs: number;
+  log: SipLog;
+}

@@ -1,0 +1,97 @@
+import type { SipLog } from '../sip/log.ts';
+import { silentLog } from '../sip/log.ts';
+import { SipStack, type SipListener } from '../sip/stack.ts';
+import { Alarms, type SipTimers } from '../sip/timers.ts';
+import { AdminListener, type AdminConfig } from './admin.ts';
+import { Apps } from './app.ts';
+import { Dialogs } from './dialogs.ts';
+import { receiveAck, receiveRequest } from './incoming.ts';
+import type { Core } from './records.ts';
+import { RegisteredContacts } from './registered.ts';
+
+export interface SipServerConfig {
+  /** Address to bind for SIP; 0.0.0.0 is allowed. */
+  host: string;
+  /** Address phones elsewhere reach us at, when it is not the bound one. */
+  advertisedAddress?: string;
+  /** UDP and TCP port; 0 takes any that is free for both. */
+  port: number;
+  /** Listen on TCP too; default true. */
+  tcp?: boolean;
+  admin: AdminConfig;
+  /** How long calls outlive their application, in ms; default 3000. */
+  orphanGraceMs?: number;
+  timers?: Partial<SipTimers>;
+  log?: SipLog;
+}
+
+export interface SipServer {
+  port: number;
+  adminPort: number;
+  stop(): Promise<void>;
+  stats(): { dialogs: number; transactions: number; connections: number; apps: number };
+}
+
+const GRACE_MS = 3000;
+
+/**
+ * Starts a SIP server that applications reach by drachtio's admin protocol. Rejects with a sentence, and leaves nothing
+ * open, when a port is taken.
+ */
+export async function startSipServer(config: SipServerConfig): Promise<SipServer> {
+  const stack = await startStack(config);
+  const core = newCore(stack, config);
+  stack.on('request', (transaction, request, source) => receiveRequest(core, transaction, request, source));
+  stack.on('ack', (request, source) => receiveAck(core, request, source));
+  const admin = new AdminListener(core, config.admin);
+  const adminPort = await admin.start().catch(async (error: unknown) => {
+    await stack.stop();
+    throw error;
+  });
+  const stop = async (): Promise<void> => {
+    await admin.stop();
+    core.alarms.clearAll();
+    await stack.stop();
+    core.alarms.clearAll();
+  };
+  const stats = (): ReturnType<SipServer['stats']> => ({
+    ...stack.stats(),
+    dialogs: core.dialogs.size,
+    apps: core.apps.size,
+  });
+  return { port: stack.addresses[0]?.port ?? config.port, adminPort, stop, stats };
+}
+
+function newCore(stack: SipStack, config: SipServerConfig): Core {
+  return {
+    ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
+    ...{ incoming: new Map(), outgoing: new Map(), alarms: new Alarms() },
+    orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,
+    log: config.log ?? silentLog,
+  };
+}
+
+/** With port 0 TCP gets a port first and UDP follows it; if that one is taken another is tried. */
+async function startStack(config: SipServerConfig): Promise<SipStack> {
+  for (let attempt = 1; ; attempt++) {
+    const port = config.port === 0 && config.tcp !== false ? await freePort(config) : config.port;
+    const listeners: SipListener[] = [{ transport: 'udp', host: config.host, port }];
+    if (config.tcp !== false) listeners.push({ transport: 'tcp', host: config.host, port });
+    const { timers, log, advertisedAddress } = config;
+    const stack = new SipStack({ listeners, timers, log, advertisedAddress });
+    try {
+      await stack.start();
+      return stack;
+    } catch (error) {
+      if (config.port !== 0 || attempt === 10) throw error;
+    }
+  }
+}
+
+async function freePort(config: SipServerConfig): Promise<number> {
+  const trial = new SipStack({ listeners: [{ transport: 'udp', host: config.host, port: 0 }] });
+  await trial.start();
+  const port = trial.addresses[0]?.port ?? 0;
+  await trial.stop();
+  return port;
+}

@@ -1,0 +1,31 @@
+import { isIP } from 'node:net';
+import { hopOfUri, type Hop, type Source } from '../sip/hop.ts';
+import { parseNameAddr, parseUri } from '../sip/uri.ts';
+import type { Core, Dialog } from './records.ts';
+
+const PRIVATE = /^(10\.|127\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
+
+const hopOf = (source: Source): Hop => ({ transport: source.transport, host: source.address, port: source.port });
+
+/** Where in-dialog requests go although the caller's Contact says otherwise: his NAT, or his open stream. */
+export function peerOfRequest(routes: string[], target: string, source: Source): Hop | undefined {
+  if (source.transport === 'tcp') return hopOf(source);
+  if (routes.length > 0) return undefined;
+  return parseUri(target)?.host === source.address ? undefined : hopOf(source);
+}
+
+/** The same for the side that was called; a private first route does not count as one. */
+export function peerOfResponse(routes: string[], target: string, source: Source): Hop | undefined {
+  if (source.transport === 'tcp') return hopOf(source);
+  const route = routes[0] === undefined ? undefined : parseUri(parseNameAddr(routes[0])?.uri ?? '')?.host;
+  if (route !== undefined && !(PRIVATE.test(route) && route !== source.address)) return undefined;
+  const host = parseUri(target)?.host ?? '';
+  return host === source.address || (isIP(host) === 0 && host.endsWith('localhost')) ? undefined : hopOf(source);
+}
+
+/** Next hop of a request inside a dialog; undefined when its target cannot be reached by any transport of ours. */
+export function nextHop(core: Core, dialog: Dialog): Hop | undefined {
+  if (dialog.peer && core.stack.connected(dialog.peer)) return dialog.peer;
+  const route = dialog.routes[0] === undefined ? undefined : parseNameAddr(dialog.routes[0])?.uri;
+  return (route === undefined ? core.registered.hopFor(dialog.target) : undefined) ?? hopOfUri(route ?? dialog.target);
+}
