@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import type { EslConnection } from '../esl/connection.ts';
+import type { EslEvent, EslHeaders, EventFormat } from '../esl/encode.ts';
+import type { MediaClock } from '../media/clock.ts';
+import type { RtpPorts } from '../media/rtp-ports.ts';
+import type { Channel } from './channel.ts';
+import { channelHeaders, eventHeaders, variableHeaders, version } from './events.ts';
+
+const heartbeatMs = 20_000;
+
+/** A logger, of which any subset of levels may go anywhere. */
+export interface MediaLog {
+  debug(fields: object, text: string): void;
+  info(fields: object, text: string): void;
+  warn(fields: object, text: string): void;
+}
+
+/** What the media server's parts share. */
+export interface CoreOptions {
+  /** Address that RTP sockets are bound to. */
+  rtpHost: string;
+  /** Address written into SDP instead of the bound one, for parties that are not on this machine. */
+  advertisedAddress?: string;
+  soundsDir: string;
+  /** Where files fetched over HTTP and speech are kept for a while. */
+  cacheDir: string;
+  maxSessions: number;
+  ports: RtpPorts;
+  clock: MediaClock;
+  log: MediaLog;
+}
+
+/** The media server's identity, its channels and its events. */
+export class Core {
+  readonly uuid = randomUUID();
+  readonly startedAt = Date.now();
+  readonly options: CoreOptions;
+  readonly channels = new Map<string, Channel>();
+  readonly globals = new Map<string, string>();
+  /** Inbound connections; the server that accepts them keeps this set. */
+  inbound: ReadonlySet<EslConnection> = new Set();
+  /** `host:port` of the SIP listener, as `sofia status` shows it. */
+  sipAddress = '';
+  sessionsSinceStart = 0;
+  peakSessions = 0;
+  #sequence = 0;
+  #heartbeat: NodeJS.Timeout | null = null;
+
+  constructor(options: CoreOptions) {
+    this.options = options;
+    this.globals.set('core_uuid', this.uuid);
+    this.globals.set('sound_prefix', options.soundsDir);
+    this.globals.set('version', version);
+  }
+
+  /** Starts the heartbeats that tell clients the load, every 20 s. */
+  start(): void {
+    this.#heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
+    this.#heartbeat.unref();
+  }
+
+  /** Stops the heartbeats. */
+  stop(): void {
+    if (this.#heartbeat) clearInterval(this.#heartbeat);
+    this.#heartbeat = null;
+  }
+
+  /** Registers a new channel. */
+  add(channel: Channel): void {
+    this.channels.set(channel.uuid, channel);
+    this.sessionsSinceStart += 1;
+    this.peakSessions = Math.max(this.peakSessions, this.channels.size);
+  }
+
+  /** Milliseconds since the start. */
+  uptimeMs(): number {
+    return Date.now() - this.startedAt;
+  }
+
+  /** Raises an event of no channel. */
+  raise(event: EslEvent): void {
+    const heard = [...this.inbound].filter((one) => one.subscriptions.wants(event.name));
+    const controlling = [...this.channels.values()].flatMap((one) => (one.connection?.subscriptions.wants(event.name) ? [one.connection] : []));
+    this.#deliver([...heard, ...controlling], { ...event, headers: { ...this.headers(event.name, event.subclass), ...event.headers } });
+  }
+
+  /** Raises an event of a channel, if anybody listens; `extra` follows the channel's own headers. */
+  raiseFor(channel: Channel, name: string, extra: EslHeaders = {}, withVariables = true): void {
+    const heard = [...this.inbound].filter((one) => one.subscriptions.wants(name));
+    if (channel.connection?.subscriptions.wants(name)) heard.push(channel.connection);
+    if (heard.length === 0) return;
+    const variables = withVariables ? variableHeaders(channel) : {};
+    this.#deliver(heard, { name, headers: { ...this.headers(name), ...channelHeaders(channel), ...variables, ...extra } });
+  }
+
+  /** The headers every event has, with the next sequence number. */
+  headers(name: string, subclass?: string): EslHeaders {
+    const headers = eventHeaders(name, this.uuid, ++this.#sequence);
+    if (subclass !== undefined) headers['Event-Subclass'] = subclass;
+    return headers;
+  }
+
+  /**
+   * Sends one HEARTBEAT. A client that never subscribed gets it too: drachtio-fsmrf does not subscribe again when it has
+   * re-opened its connection (protocol page §3).
+   */
+  beat(): void {
+    const event: EslEvent = { name: 'HEARTBEAT', headers: { ...this.headers('HEARTBEAT'), ...this.#load() } };
+    const encoded = new Map<EventFormat, string>();
+    for (const one of this.inbound) {
+      if (one.subscribed) one.offer(event, encoded);
+      else one.force(event);
+    }
+  }
+
+  #load(): EslHeaders {
+    const up = this.uptimeMs();
+    return {
+      'Event-Info': 'System Ready',
+      'Up-Time': upTime(up),
+      'FreeSWITCH-Version': version,
+      'Uptime-msec': String(up),
+      'Session-Count': String(this.channels.size),
+      'Max-Sessions': String(this.options.maxSessions),
+      'Session-Per-Sec': '200',
+      'Session-Since-Startup': String(this.sessionsSinceStart),
+      'Session-Peak-Max': String(this.peakSessions),
+      'Heartbeat-Interval': '20',
+      'Idle-CPU': idleCpu(),
+    };
+  }
+
+  #deliver(connections: EslConnection[], event: EslEvent): void {
+    const encoded = new Map<EventFormat, string>();
+    for (const one of connections) one.offer(event, encoded);
+  }
+}
+
+/** A duration as FreeSWITCH writes it: `0 years, 0 days, 0 hours, 0 minutes, 6 seconds, 838 milliseconds, 0 microseconds`. */
+export function upTime(ms: number): string {
+  const parts: [number, string][] = [
+    [Math.floor(ms / 31_536_000_000), 'year'],
+    [Math.floor(ms / 86_400_000) % 365, 'day'],
+    [Math.floor(ms / 3_600_000) % 24, 'hour'],
+    [Math.floor(ms / 60_000) % 60, 'minute'],
+    [Math.floor(ms / 1000) % 60, 'second'],
+    [ms % 1000, 'millisecond'],
+    [0, 'microsecond'],
+  ];
+  return parts.map(([number, unit]) => `${number} ${unit}${number === 1 ? '' : 's'}`).join(', ');
+}
+
+let lastCpu = process.cpuUsage();
+let lastAt = performance.now();
+
+/** Percent of one core that this process has not used since the last question. */
+function idleCpu(): string {
+  const now = performance.now();
+  const used = process.cpuUsage(lastCpu);
+  const share = (used.user + used.system) / 1000 / Math.max(1, now - lastAt);
+  lastCpu = process.cpuUsage();
+  lastAt = now;
+  return Math.max(0, 100 - share * 100).toFixed(6);
+}

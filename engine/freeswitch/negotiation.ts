@@ -1,0 +1,71 @@
+import { randomInt } from 'node:crypto';
+import type { AudioLeg } from '../media/audio-leg.ts';
+import { localAddressFor } from '../sip/addresses.ts';
+import type { LocalAudio, RemoteAudio } from './sdp.ts';
+import { answerSdp, chooseAudio, describeSdp, offerSdp, parseSdp } from './sdp.ts';
+
+/** How we find our own address for SDP. */
+export interface Locality {
+  /** Address the RTP socket is bound to. */
+  bound: string;
+  advertised?: string;
+}
+
+/** Offers and answers of one audio leg (RFC 3264); keeps what was agreed on and tells the leg. */
+export class Negotiation {
+  /** Our latest description. */
+  localSdp = '';
+  /** The other side's latest description. */
+  remoteSdp = '';
+  localAddress = '';
+  remote: RemoteAudio | null = null;
+  readonly #leg: AudioLeg;
+  readonly #locality: Locality;
+  readonly #sessionId = randomInt(1, 2 ** 31);
+  #version = this.#sessionId;
+
+  constructor(leg: AudioLeg, locality: Locality) {
+    this.#leg = leg;
+    this.#locality = locality;
+  }
+
+  /** Answers an offer and starts the audio; null when there is no audio in it that we can serve (488). */
+  answer(offer: string): string | null {
+    const session = parseSdp(offer);
+    const chosen = session && chooseAudio(session);
+    if (!session || !chosen) return null;
+    this.remoteSdp = offer;
+    this.localSdp = answerSdp(session, chosen, this.#local(chosen.audio.address));
+    this.#agree(chosen.audio);
+    return this.localSdp;
+  }
+
+  /** Our offer for an INVITE without one: what was agreed before, or everything we can do. */
+  offer(peer: string): string {
+    const local = this.#local(this.remote?.address ?? peer);
+    this.localSdp = this.remote ? describeSdp(local, this.remote) : offerSdp(local);
+    return this.localSdp;
+  }
+
+  /** The answer to our offer. drachtio-fsmrf sends our own description back, which means "nobody yet" (protocol page §4). */
+  accept(answer: string): boolean {
+    const session = parseSdp(answer);
+    const chosen = session && chooseAudio(session);
+    if (!chosen) return false;
+    this.remoteSdp = answer;
+    this.#agree(chosen.audio);
+    return true;
+  }
+
+  #agree(audio: RemoteAudio): void {
+    this.remote = audio;
+    const own = audio.port === this.#leg.localPort && audio.address === this.localAddress;
+    this.#leg.setRemote(own ? null : audio);
+  }
+
+  #local(peer: string): LocalAudio {
+    this.localAddress = localAddressFor(peer, this.#locality.bound, this.#locality.advertised);
+    this.#version += 1;
+    return { address: this.localAddress, port: this.#leg.localPort, sessionId: this.#sessionId, version: this.#version };
+  }
+}

@@ -1,0 +1,197 @@
+/** Media directions of RFC 8866 section 6.7, as the writer of the description means them. */
+export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+
+/** Where and how the other side wants to receive audio. */
+export interface RemoteAudio {
+  address: string;
+  port: number;
+  codec: 'PCMU' | 'PCMA';
+  payloadType: number;
+  /** Payload number of telephone-event/8000, null when it was not offered. */
+  telephoneEvent: number | null;
+  /** Milliseconds of audio per packet. */
+  ptime: number;
+  /** Direction as the other side wrote it. */
+  direction: Direction;
+}
+
+/** One `m=` section. */
+interface MediaSection {
+  kind: string;
+  port: number;
+  proto: string;
+  payloads: number[];
+  address: string | null;
+  direction: Direction | null;
+  ptime: number | null;
+  rtpmaps: Map<number, string>;
+}
+
+/** A parsed session description, as much of it as a telephone call needs. */
+export interface SessionDescription {
+  address: string | null;
+  direction: Direction;
+  media: MediaSection[];
+}
+
+/** What our own descriptions say about us. */
+export interface LocalAudio {
+  address: string;
+  port: number;
+  sessionId: number;
+  version: number;
+}
+
+const maxSdpBytes = 16 * 1024;
+const maxMediaSections = 16;
+const maxPayloads = 64;
+const directions = new Set<string>(['sendrecv', 'sendonly', 'recvonly', 'inactive']);
+const supportedPtimes = new Set([10, 20, 30, 40, 60]);
+const answered: Record<Direction, Direction> = { sendrecv: 'sendrecv', sendonly: 'recvonly', recvonly: 'sendonly', inactive: 'inactive' };
+/** Codecs in the server's order of preference; the order of an offer does not count (protocol page §12). */
+const codecs = [
+  { name: 'PCMU', staticType: 0 },
+  { name: 'PCMA', staticType: 8 },
+] as const;
+
+/** Parses a session description (RFC 8866); null when it is none or is larger than a call needs. */
+export function parseSdp(text: string): SessionDescription | null {
+  if (text.length > maxSdpBytes || !/^v=0\s*$/m.test(text)) return null;
+  const session: SessionDescription = { address: null, direction: 'sendrecv', media: [] };
+  let section: MediaSection | null = null;
+  for (const line of text.split(/\r?\n/)) {
+    const value = line.slice(2);
+    if (line.startsWith('m=')) {
+      section = parseMedia(value);
+      if (!section || session.media.length >= maxMediaSections) return null;
+      session.media.push(section);
+    } else if (line.startsWith('c=')) setAddress(section ?? session, value);
+    else if (line.startsWith('a=')) setAttribute(session, section, value);
+  }
+  return session;
+}
+
+function parseMedia(value: string): MediaSection | null {
+  const [kind, port, proto, ...payloads] = value.trim().split(/\s+/);
+  const number = Number((port ?? '').split('/')[0]);
+  if (!kind || !proto || !Number.isInteger(number) || number < 0 || number > 65535) return null;
+  const numbers = payloads.slice(0, maxPayloads).map(Number).filter(isPayloadType);
+  return { kind, port: number, proto, payloads: numbers, address: null, direction: null, ptime: null, rtpmaps: new Map() };
+}
+
+function isPayloadType(number: number): boolean {
+  return Number.isInteger(number) && number >= 0 && number <= 127;
+}
+
+function setAddress(target: { address: string | null }, value: string): void {
+  const address = /^IN IP4 ([0-9A-Za-z.-]{1,255})/.exec(value.trim())?.[1];
+  if (address) target.address = address;
+}
+
+function setAttribute(session: SessionDescription, section: MediaSection | null, value: string): void {
+  const attribute = value.trim();
+  if (directions.has(attribute)) {
+    if (section) section.direction = attribute as Direction;
+    else session.direction = attribute as Direction;
+    return;
+  }
+  if (!section) return;
+  const rtpmap = /^rtpmap:(\d{1,3}) ([\w.-]{1,32})\/(\d{1,6})(?:\/1)?$/.exec(attribute);
+  if (rtpmap && section.rtpmaps.size < maxPayloads) section.rtpmaps.set(Number(rtpmap[1]), `${rtpmap[2]}/${rtpmap[3]}`.toUpperCase());
+  const ptime = /^ptime:(\d{1,3})/.exec(attribute);
+  if (ptime) section.ptime = Number(ptime[1]);
+}
+
+/** The first audio line we can serve, with what was negotiated on it; null when there is none (SIP 488). */
+export function chooseAudio(session: SessionDescription): { index: number; audio: RemoteAudio } | null {
+  for (const [index, section] of session.media.entries()) {
+    const audio = usable(section) ? readAudio(session, section) : null;
+    if (audio) return { index, audio };
+  }
+  return null;
+}
+
+function usable(section: MediaSection): boolean {
+  return section.kind === 'audio' && section.port > 0 && /^RTP\/AVPF?$/.test(section.proto);
+}
+
+function readAudio(session: SessionDescription, section: MediaSection): RemoteAudio | null {
+  const chosen = chooseCodec(section);
+  const address = section.address ?? session.address;
+  if (!chosen || !address) return null;
+  const held = address === '0.0.0.0'; // RFC 2543 hold
+  const telephoneEvent = section.payloads.find((type) => section.rtpmaps.get(type) === 'TELEPHONE-EVENT/8000') ?? null;
+  const ptime = supportedPtimes.has(section.ptime ?? 0) ? (section.ptime ?? 20) : 20;
+  const direction = held ? 'inactive' : (section.direction ?? session.direction);
+  return { address, port: section.port, ...chosen, telephoneEvent, ptime, direction };
+}
+
+function chooseCodec(section: MediaSection): Pick<RemoteAudio, 'codec' | 'payloadType'> | null {
+  for (const { name, staticType } of codecs) {
+    const payloadType = section.payloads.find((type) => {
+      const mapped = section.rtpmaps.get(type);
+      return mapped === undefined ? type === staticType : mapped === `${name}/8000`;
+    });
+    if (payloadType !== undefined) return { codec: name, payloadType };
+  }
+  return null;
+}
+
+/**
+ * Answers an offer (RFC 3264): one codec plus telephone-event on the chosen line, every other line refused with port 0.
+ * `direction` is ours.
+ */
+export function answerSdp(offer: SessionDescription, chosen: { index: number; audio: RemoteAudio }, local: LocalAudio): string {
+  const lines = sessionLines(local);
+  for (const [index, section] of offer.media.entries()) {
+    if (index === chosen.index) lines.push(...audioLines(section.proto, local.port, chosen.audio));
+    else lines.push(`m=${section.kind} 0 ${section.proto} ${section.payloads[0] ?? 0}`);
+  }
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+/** A description of the audio already negotiated, for a re-INVITE without an offer. */
+export function describeSdp(local: LocalAudio, audio: RemoteAudio): string {
+  return `${[...sessionLines(local), ...audioLines('RTP/AVP', local.port, audio)].join('\r\n')}\r\n`;
+}
+
+/** The offer with which an INVITE without a body is answered: everything we can do. */
+export function offerSdp(local: LocalAudio): string {
+  const lines = [
+    ...sessionLines(local),
+    `m=audio ${local.port} RTP/AVP 0 8 101`,
+    'a=rtpmap:0 PCMU/8000',
+    'a=rtpmap:8 PCMA/8000',
+    'a=rtpmap:101 telephone-event/8000',
+    'a=fmtp:101 0-15',
+    'a=ptime:20',
+  ];
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+function sessionLines(local: LocalAudio): string[] {
+  return [
+    'v=0',
+    `o=Trunkline ${local.sessionId} ${local.version} IN IP4 ${local.address}`,
+    's=Trunkline',
+    `c=IN IP4 ${local.address}`,
+    't=0 0',
+  ];
+}
+
+function audioLines(proto: string, port: number, audio: RemoteAudio): string[] {
+  const event = audio.telephoneEvent;
+  const direction = answered[audio.direction];
+  return [
+    `m=audio ${port} ${proto} ${audio.payloadType}${event === null ? '' : ` ${event}`}`,
+    `a=rtpmap:${audio.payloadType} ${audio.codec}/8000`,
+    ...(event === null ? [] : [`a=rtpmap:${event} telephone-event/8000`, `a=fmtp:${event} 0-15`]),
+    ...(direction === 'sendrecv' ? [] : [`a=${direction}`]), // the real server leaves sendrecv out in its SIP answers
+    `a=ptime:${audio.ptime}`,
+  ];
+}
+
+/** The same description with `a=sendrecv` spelled out, as `rtp_local_sdp_str` shows it to applications. */
+export function withDirection(sdp: string): string {
+  return /^a=(sendrecv|sendonly|recvonly|inactive)\s*$/m.test(sdp) ? sdp : `${sdp}a=sendrecv\r\n`;
+}

@@ -1,0 +1,167 @@
+import { AudioLeg } from '../media/audio-leg.ts';
+import type { SipLog, ServerTransaction, SipRequest } from '../sip/stack.ts';
+import { headerOf, parseUri, responseTo, SipStack } from '../sip/stack.ts';
+import { Channel } from './channel.ts';
+import type { Core } from './core.ts';
+import type { Route } from './dialplan.ts';
+import { routeOf } from './dialplan.ts';
+import { Negotiation } from './negotiation.ts';
+import { withDirection } from './sdp.ts';
+import type { SipLegEvents } from './sip-leg.ts';
+import { allowed, SipLeg } from './sip-leg.ts';
+
+/** What happens to a call once it is answered and acknowledged. */
+export type OnEstablished = (channel: Channel, route: Route) => void;
+
+/** The media server's SIP side: takes the calls that drachtio-fsmrf makes and keeps their dialogs. */
+export class SipUserAgent {
+  readonly #core: Core;
+  readonly #stack: SipStack;
+  readonly #onEstablished: OnEstablished;
+  readonly #legs = new Map<string, SipLeg>();
+
+  constructor(core: Core, listen: { host: string; port: number }, onEstablished: OnEstablished, log?: SipLog) {
+    this.#core = core;
+    this.#onEstablished = onEstablished;
+    this.#stack = new SipStack({ listeners: [{ transport: 'udp', ...listen }], log });
+    this.#stack.on('request', transaction => this.#onRequest(transaction));
+  }
+
+  /** Listens and gives the port. Rejects with a sentence when it is in use. */
+  async start(): Promise<number> {
+    await this.#stack.start();
+    return this.#stack.addresses[0]?.port ?? 0;
+  }
+
+  /** Stops listening; calls should have been hung up before. */
+  async stop(): Promise<void> {
+    await this.#stack.stop();
+  }
+
+  /** Open transactions and dialogs. */
+  stats(): { transactions: number; dialogs: number } {
+    return { transactions: this.#stack.stats().transactions, dialogs: this.#legs.size };
+  }
+
+  #onRequest(transaction: ServerTransaction): void {
+    const { request } = transaction;
+    const leg = this.#legs.get(headerOf(request, 'call-id') ?? '');
+    if (leg?.owns(request)) return leg.receive(transaction);
+    if (/;\s*tag=/i.test(headerOf(request, 'to') ?? '')) return transaction.respond(responseTo(request, 481));
+    if (request.method === 'INVITE') return void this.#onInvite(transaction);
+    const status = request.method === 'OPTIONS' ? 200 : 405;
+    transaction.respond(responseTo(request, status, undefined, { Allow: allowed, Accept: 'application/sdp' }));
+  }
+
+  async #onInvite(transaction: ServerTransaction): Promise<void> {
+    const { request } = transaction;
+    const route = routeOf(request);
+    if (!route) return transaction.respond(responseTo(request, 404));
+    if (this.#core.channels.size >= this.#core.options.maxSessions) return transaction.respond(responseTo(request, 503));
+    if (this.#legs.has(headerOf(request, 'call-id') ?? '')) return transaction.respond(responseTo(request, 482));
+    if (request.body.length > 0) transaction.respond(responseTo(request, 100));
+    const { ports, clock, log } = this.#core.options;
+    try {
+      const audio = await AudioLeg.open({ ports, clock });
+      if (transaction.answered) return audio.close(); // cancelled meanwhile
+      this.#answer(transaction, audio, route);
+    } catch (error) {
+      log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'no RTP port for a new call');
+      transaction.respond(responseTo(request, 503));
+    }
+  }
+
+  #answer(transaction: ServerTransaction, audio: AudioLeg, route: Route): void {
+    const { rtpHost, advertisedAddress } = this.#core.options;
+    const negotiation = new Negotiation(audio, { bound: rtpHost, advertised: advertisedAddress });
+    const channel = new Channel(this.#core, audio);
+    const leg = new SipLeg(this.#stack, transaction, negotiation, this.#eventsFor(channel, negotiation, route));
+    this.#legs.set(leg.callId, leg);
+    channel.onDestroyed = () => this.#legs.delete(leg.callId);
+    if (!leg.answer(transaction)) return void channel.hangup('INCOMPATIBLE_DESTINATION');
+    channel.dialog = leg;
+    describe(channel, transaction.request, transaction, this.#core);
+    describeMedia(channel, negotiation);
+  }
+
+  #eventsFor(channel: Channel, negotiation: Negotiation, route: Route): SipLegEvents {
+    return {
+      established: () => {
+        describeMedia(channel, negotiation);
+        channel.answered();
+        this.#onEstablished(channel, route);
+      },
+      modified: () => {
+        describeMedia(channel, negotiation);
+        updateHold(channel, negotiation);
+      },
+      ended: cause => void channel.hangup(cause),
+      digit: (digit, durationMs) => channel.pressed(digit, durationMs * 8, 'ENDPOINT'),
+    };
+  }
+}
+
+/** The variables that tell what the INVITE said (protocol page §5). */
+function describe(channel: Channel, request: SipRequest, { source }: ServerTransaction, core: Core): void {
+  const target = parseUri(request.uri);
+  const userAgent = headerOf(request, 'user-agent') ?? '';
+  channel.name = `sofia/drachtio_mrf/nobody@${source.address}:${source.port}`;
+  const variables: Record<string, string> = {
+    direction: 'inbound',
+    session_id: String(core.sessionsSinceStart),
+    channel_name: channel.name,
+    sip_network_ip: source.address,
+    sip_network_port: String(source.port),
+    sip_received_ip: source.address,
+    sip_received_port: String(source.port),
+    sip_via_protocol: source.transport,
+    sofia_profile_name: 'drachtio_mrf',
+    sofia_profile_url: `sip:mod_sofia@${core.sipAddress}`,
+    sip_req_user: target?.user ?? '',
+    sip_req_host: target?.host ?? '',
+    sip_user_agent: userAgent,
+    sip_call_id: headerOf(request, 'call-id') ?? '',
+    sip_full_from: headerOf(request, 'from') ?? '',
+    endpoint_disposition: 'ANSWER',
+    playback_terminators: 'none',
+    park_after_bridge: 'true',
+    hangup_after_bridge: 'false',
+  };
+  for (const [name, value] of Object.entries(variables)) channel.set(name, value);
+  const custom = request.headers.filter(one => one.name.toLowerCase().startsWith('x-')).slice(0, 100);
+  for (const { name, value } of custom) channel.set(`sip_h_${name}`, value);
+}
+
+/** The variables that tell what was negotiated; renewed by every re-INVITE. */
+function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, remote }: Negotiation): void {
+  const event = remote?.telephoneEvent;
+  const codec = remote?.codec ?? 'PCMU';
+  const variables: Record<string, string> = {
+    rtp_local_sdp_str: localSdp === '' ? '' : withDirection(localSdp),
+    local_media_ip: localAddress,
+    local_media_port: String(channel.leg.localPort),
+    advertised_media_ip: localAddress,
+    switch_r_sdp: remoteSdp,
+    remote_media_ip: remote?.address ?? '',
+    remote_media_port: remote ? String(remote.port) : '',
+    remote_audio_media_flow: remote?.direction ?? 'sendrecv',
+    read_codec: codec,
+    write_codec: codec,
+    read_rate: '8000',
+    write_rate: '8000',
+    rtp_use_codec_name: codec,
+    rtp_use_codec_ptime: String(remote?.ptime ?? 20),
+    rtp_2833_send_payload: event === null || event === undefined ? '' : String(event),
+    dtmf_type: event === null ? 'info' : 'rfc2833',
+  };
+  for (const [name, value] of Object.entries(variables)) channel.set(name, value);
+}
+
+/** A party that listens no longer is on hold: HELD, and back over UNHELD to ACTIVE (protocol page §7). */
+function updateHold(channel: Channel, { remote }: Negotiation): void {
+  const held = remote?.direction === 'inactive' || remote?.direction === 'sendonly';
+  if (held) return channel.setCallState('HELD');
+  if (channel.callState !== 'HELD') return;
+  channel.setCallState('UNHELD');
+  channel.setCallState('ACTIVE');
+}

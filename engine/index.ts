@@ -1,0 +1,80 @@
+import { startSipServer } from './drachtio/server.ts';
+import { startMediaServer } from './freeswitch/server.ts';
+import type { SipLog } from './sip/stack.ts';
+
+/** Everything the embedded engine needs to know. */
+export interface EngineConfig {
+  /** Address that SIP and RTP are bound to. */
+  host: string;
+  /** Address shown to others in SIP and SDP when the bound one is not what they see. */
+  advertisedAddress?: string;
+  /** SIP port for phones and trunks, UDP and TCP; 0 = any. */
+  sipPort: number;
+  /** First and last RTP port. */
+  rtpPorts: [low: number, high: number];
+  /** The admin port that drachtio-srf connects to; port 0 = any. */
+  admin: { host: string; port: number; secret: string };
+  /** The event socket that drachtio-fsmrf connects to; port 0 = any. */
+  eventSocket: { host: string; port: number; password: string };
+  /** SIP port of the media server, on a loopback address; 0 = any. */
+  mediaSipPort: number;
+  /** Where relative sound files are looked for. */
+  soundsDir: string;
+  /** Where fetched sounds and speech are kept; a temporary directory by default. */
+  cacheDir?: string;
+  log: SipLog;
+}
+
+/** A running engine. */
+export interface Engine {
+  sipPort: number;
+  adminPort: number;
+  eventSocketPort: number;
+  mediaSipPort: number;
+  stop(): Promise<void>;
+  stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number };
+}
+
+/** The media server's own SIP side is only for the SIP server beside it. */
+const mediaSipHost = '127.0.0.1';
+
+/**
+ * Starts the embedded SIP server and media server in this process. Others reach them by their sockets only.
+ * @throws Error with a sentence when a port cannot be bound; nothing is left running then
+ */
+export async function startEngine(config: EngineConfig): Promise<Engine> {
+  const { host, advertisedAddress, admin, eventSocket, soundsDir, cacheDir, log } = config;
+  const sip = await startSipServer({ host, advertisedAddress, port: config.sipPort, tcp: true, admin, log });
+  const media = await startMediaServer({
+    rtpHost: host,
+    advertisedAddress,
+    rtpPorts: config.rtpPorts,
+    sip: { host: mediaSipHost, port: config.mediaSipPort },
+    eventSocket,
+    soundsDir,
+    cacheDir,
+    log,
+  }).catch(async (error: unknown) => {
+    await sip.stop();
+    throw error;
+  });
+  return {
+    sipPort: sip.port,
+    adminPort: sip.adminPort,
+    eventSocketPort: media.eventSocketPort,
+    mediaSipPort: media.sipPort,
+    stop: async () => {
+      await media.stop(); // first, so that its BYEs still find the SIP server
+      await sip.stop();
+    },
+    stats: () => statsOf(sip.stats(), media.stats()),
+  };
+}
+
+function statsOf(
+  sip: { dialogs: number; transactions: number },
+  media: { transactions: number; channels: number; rtp_ports: number },
+): ReturnType<Engine['stats']> {
+  const { channels, rtp_ports } = media;
+  return { dialogs: sip.dialogs, transactions: sip.transactions + media.transactions, channels, rtp_ports };
+}

@@ -1,0 +1,71 @@
+import { strict as assert } from 'node:assert';
+import fc from 'fast-check';
+import { answerSdp, chooseAudio, offerSdp, parseSdp, withDirection } from '../../../../engine/freeswitch/sdp.ts';
+
+const local = { address: '127.0.0.1', port: 20000, sessionId: 1, version: 2 };
+
+function offer(...media: string[]): string {
+  return ['v=0', 'o=- 1 1 IN IP4 192.0.2.1', 's=-', 'c=IN IP4 192.0.2.1', 't=0 0', ...media, ''].join('\r\n');
+}
+
+function negotiate(text: string): { answer: string; audio: ReturnType<typeof chooseAudio> } {
+  const session = parseSdp(text);
+  assert.ok(session);
+  const audio = chooseAudio(session);
+  return { answer: audio ? answerSdp(session, audio, local) : '', audio };
+}
+
+describe('session descriptions of the media server', () => {
+  it('chooses PCMU before PCMA whatever the order of the offer', () => {
+    const { audio, answer } = negotiate(offer('m=audio 40000 RTP/AVP 8 0 101', 'a=rtpmap:101 telephone-event/8000'));
+    assert.deepEqual([audio?.audio.codec, audio?.audio.payloadType, audio?.audio.telephoneEvent], ['PCMU', 0, 101]);
+    assert.match(answer, /m=audio 20000 RTP\/AVP 0 101\r\n/);
+  });
+
+  it("keeps the offerer's payload numbers and packet time", () => {
+    const text = offer('m=audio 4000 RTP/AVP 97 96', 'a=rtpmap:97 PCMA/8000', 'a=rtpmap:96 telephone-event/8000', 'a=ptime:30');
+    const { answer } = negotiate(text);
+    assert.match(answer, /m=audio 20000 RTP\/AVP 97 96\r\na=rtpmap:97 PCMA\/8000\r\na=rtpmap:96 telephone-event\/8000/);
+    assert.match(answer, /a=ptime:30\r\n/);
+  });
+
+  it('answers sendonly with recvonly and leaves sendrecv unsaid', () => {
+    assert.match(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=sendonly')).answer, /a=recvonly/);
+    assert.match(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=inactive')).answer, /a=inactive/);
+    assert.doesNotMatch(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=sendrecv')).answer, /a=sendrecv/);
+  });
+
+  it('refuses video and secure lines in their place and takes the plain audio', () => {
+    const { answer } = negotiate(offer('m=audio 4000 RTP/SAVP 0', 'm=audio 4002 RTP/AVP 8', 'm=video 5000 RTP/AVP 96'));
+    const lines = answer.split('\r\n').filter(line => line.startsWith('m='));
+    assert.deepEqual(lines, ['m=audio 0 RTP/SAVP 0', 'm=audio 20000 RTP/AVP 8', 'm=video 0 RTP/AVP 96']);
+  });
+
+  it('finds nothing in an offer without a codec of ours', () => {
+    assert.equal(negotiate(offer('m=audio 4000 RTP/AVP 15')).audio, null);
+    assert.equal(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=rtpmap:0 L16/16000')).audio, null);
+    assert.equal(negotiate(offer('m=audio 0 RTP/AVP 0')).audio, null);
+  });
+
+  it('takes address 0.0.0.0 for hold', () => {
+    const { audio } = negotiate(offer('m=audio 4000 RTP/AVP 0', 'c=IN IP4 0.0.0.0'));
+    assert.equal(audio?.audio.direction, 'inactive');
+  });
+
+  it('reads its own offer', () => {
+    const { audio } = negotiate(offerSdp(local));
+    assert.deepEqual([audio?.audio.address, audio?.audio.port], ['127.0.0.1', 20000]);
+    assert.match(withDirection(offerSdp(local)), /a=sendrecv\r\n$/);
+  });
+
+  it('survives any text', () => {
+    const line = fc.oneof(fc.string(), fc.constantFrom('m=audio 1 RTP/AVP 0', 'm=', 'a=rtpmap:0 PCMU/8000', 'c=IN IP4 x', 'a=ptime:'));
+    fc.assert(
+      fc.property(fc.array(line), lines => {
+        const session = parseSdp(['v=0', ...lines].join('\r\n'));
+        const chosen = session && chooseAudio(session);
+        if (session && chosen) assert.doesNotMatch(answerSdp(session, chosen, local), /[^\r]\n/);
+      }),
+    );
+  });
+});
