@@ -1,0 +1,151 @@
+import { strict as assert } from 'node:assert';
+import { EMPTY_ID, isId } from '#contract/ids';
+import { action, CUSTOMER, id, World, type WorldOptions } from '../world.ts';
+
+const bob = { type: 'extension', target: '1002' };
+
+describe('hangup', () => {
+  const cases: [Record<string, unknown>, string][] = [
+    [{}, 'hangup normal'],
+    [{ reason: 'busy' }, 'hangup busy'],
+    [{ reason: 'busy', reference_id: id('other') }, `hangup busy ${id('other')}`],
+    [{ reference_id: 'nonsense' }, 'hangup normal'],
+  ];
+  for (const [option, heard] of cases)
+    it(`${JSON.stringify(option)} ends call and flow`, async () => {
+      const world = await new World({ actions: [action('h', 'hangup', option), action('b', 'beep')] }).run();
+      assert.deepEqual([world.heard, world.path], [[heard], ['start', 'hangup', 'finish']]);
+    });
+});
+
+describe('connect', () => {
+  it('asks the call to bridge, waits for the end and goes on', async () => {
+    const option = { destinations: [bob], early_media: true, relay_reason: true, anonymous: '' };
+    const world = await new World({ actions: [action('c', 'connect', option), action('b', 'beep')] }).run();
+    assert.deepEqual(world.connected, [
+      {
+        source: undefined,
+        destinations: [{ ...bob, target_name: '', name: '', detail: '' }],
+        early_media: true,
+        relay_reason: true,
+        anonymous: 'auto',
+      },
+    ]);
+    assert.deepEqual([world.heard.slice(0, 2), world.clock.elapsed], [['connect', 'beep'], 5200]);
+  });
+
+  it('that fails stops the flow', async () => {
+    const world = await new World({
+      actions: [action('c', 'connect', { destinations: [bob] })],
+      broken: ['connect'],
+    }).run();
+    assert.deepEqual(world.path, ['start', 'connect']);
+  });
+});
+
+describe('call', () => {
+  const request = async (option: Record<string, unknown>, more: WorldOptions = {}) =>
+    (await new World({ ...more, actions: [action('c', 'call', { destinations: [bob], ...option })] }).run()).created[0];
+
+  it('starts a call with inline actions, which get their ids now', async () => {
+    const created = await request(
+      { actions: [{ type: 'talk', option: { text: '${name}' } }] },
+      { variables: { name: 'Ann' } },
+    );
+    assert.equal(created?.customer_id, CUSTOMER);
+    assert.equal(created?.flow_id, EMPTY_ID);
+    assert.deepEqual(created?.actions[0]?.option, { text: 'Ann' });
+    assert.ok(isId(created?.actions[0]?.id ?? ''));
+  });
+
+  it('prefers a flow to inline actions', async () => {
+    const created = await request({ flow_id: id('flow'), actions: [{ type: 'nonsense' }] });
+    assert.deepEqual([created?.flow_id, created?.actions], [id('flow'), []]);
+  });
+
+  it('calls from our side of the present call when no source is given', async () => {
+    assert.equal((await request({}))?.source.target, '+899123456789');
+    assert.equal((await request({}, { direction: 'outgoing' }))?.source.target, '+15550001');
+  });
+
+  it('is chained to the present call only when asked to', async () => {
+    assert.equal((await request({}))?.master_call_id, EMPTY_ID);
+    assert.notEqual((await request({ chained: true }))?.master_call_id, EMPTY_ID);
+    const source = { type: 'tel', target: '+1' };
+    assert.equal((await request({ chained: true, source }, { reference: 'api' }))?.master_call_id, EMPTY_ID);
+  });
+
+  it('with inline actions of an unknown type stops the flow', async () => {
+    const option = { destinations: [bob], actions: [{ type: 'nonsense' }] };
+    const world = await new World({ actions: [action('c', 'call', option), action('b', 'beep')] }).run();
+    assert.deepEqual([world.path, world.created], [['start', 'call'], []]);
+  });
+
+  it('without a source and without a call stops the flow', async () => {
+    const world = await new World({ actions: [action('c', 'call', { destinations: [bob] })], reference: 'api' }).run();
+    assert.deepEqual([world.created, world.warnings.length], [[], 1]);
+  });
+});
+
+describe('fetch_flow', () => {
+  for (const flow_id of ['', 'nonsense', EMPTY_ID, id('absent')])
+    it(`stops the flow for ${flow_id || 'no id'}`, async () => {
+      const world = await new World({ actions: [action('f', 'fetch_flow', { flow_id }), action('b', 'beep')] }).run();
+      assert.deepEqual(world.path, ['start', 'fetch_flow']);
+    });
+});
+
+describe('webhook_send', () => {
+  const send = (option: Record<string, unknown> = {}) =>
+    action('w', 'webhook_send', {
+      uri: 'https://example.test/in',
+      method: 'PUT',
+      data_type: 'text/plain',
+      data: 'n=${n}',
+      ...option,
+    });
+  const run = async (http: (number | Error)[], option: Record<string, unknown> = {}) =>
+    new World({ actions: [send(option)], reference: 'api', variables: { n: '1' }, http }).run();
+
+  it('sends what the author wrote', async () => {
+    const [request] = (await run([200], { sync: true })).requests;
+    const { signal, ...rest } = request ?? {};
+    assert.ok(signal);
+    assert.deepEqual(rest, {
+      uri: 'https://example.test/in',
+      method: 'PUT',
+      data_type: 'text/plain',
+      data: 'n=1',
+      customer_id: CUSTOMER,
+      timeout_ms: 30_000,
+    });
+  });
+
+  const cases: [string, (number | Error)[], number, number][] = [
+    ['is delivered at the first answer', [200], 1, 0],
+    ['takes a refusal by the receiver as delivered', [404], 1, 0],
+    ['tries again after a server error', [503, 200], 2, 1000],
+    ['tries again after a transport error', [new Error('refused'), 200], 2, 1000],
+    ['gives up after three attempts', [500], 3, 2000],
+  ];
+  for (const [title, http, attempts, ms] of cases)
+    it(`${title}, and a synchronous one waits for it`, async () => {
+      const world = await run(http, { sync: true });
+      assert.deepEqual([world.requests.length, world.clock.elapsed], [attempts, ms]);
+      assert.equal(world.path.at(-1), 'finish');
+    });
+
+  it('in the background outlives the flow', async () => {
+    const world = await run([500]);
+    assert.equal(world.clock.elapsed, 0);
+    while (world.clock.advance()) await world.settle();
+    assert.deepEqual([world.requests.length, world.requests[0]?.signal.aborted], [3, false]);
+  });
+
+  it('that is waited for ends with the flow', async () => {
+    const world = await new World({ actions: [send({ sync: true })], reference: 'api', http: [500] }).begin();
+    await world.runner.stop();
+    await world.settle();
+    assert.deepEqual([world.requests.length, world.clock.waiting], [1, 0]);
+  });
+});
