@@ -1,0 +1,38 @@
+import { strict as assert } from 'node:assert';
+import { eventually, Office } from '../support/office.ts';
+import { sharedStack } from '../support/stack.ts';
+
+describe('a phone dials the virtual number', function () {
+  this.timeout(60_000);
+  let office: Office;
+
+  before(async () => {
+    office = new Office(await sharedStack());
+  });
+  afterEach(async () => {
+    await office.nothingLeft();
+    await office.close();
+    office = new Office(office.stack);
+  });
+
+  it('walks the welcome flow: is greeted, presses a key, hears its own tone come back', async () => {
+    const phone = await office.registered('1001', { tone: 620 });
+    const call = await phone.dial(office.stack.welcome.number);
+    await call.answered();
+    call.playSilence();
+    await call.hearsSpeech();
+    await call.press('2');
+    call.playTone(620);
+    await call.hears(620, { within_ms: 15_000 });
+    await call.hangup();
+    const [record] = await eventually(
+      'the record',
+      () => office.calls(1),
+      calls => calls[0]?.status === 'hangup',
+    );
+    assert.equal(record?.direction, 'incoming');
+    assert.equal(record?.flow_id, office.stack.welcome.flow_id);
+    assert.equal(record?.source.target, '1001');
+    assert.deepEqual([record?.hangup_by, record?.hangup_reason], ['remote', 'normal']);
+  });
+});

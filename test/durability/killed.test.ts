@@ -1,0 +1,90 @@
+import { strict as assert } from 'node:assert';
+import { eventually, Office } from '../support/office.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];
+
+describe('processes that are killed', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+  let office: Office;
+
+  before(async () => {
+    stack = await startStack();
+  });
+  beforeEach(() => {
+    office = new Office(stack);
+  });
+  afterEach(() => office.close());
+  after(() => stack.stop());
+
+  it('media-app killed during a call: the call is ended truthfully within 10 s of the restart, and told', async () => {
+    const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
+    const { received } = await office.webhook();
+    const call = await office.ring('1001', sleep);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    await eventually(
+      'progress',
+      () => office.call(call.id),
+      one => one.status === 'progressing',
+    );
+    const [mediaApp] = stack.processes.mediaApp;
+    await mediaApp?.kill9();
+    await mediaApp?.restart();
+    const over = await office.ended(call.id, 12_000);
+    assert.deepEqual([over.hangup_by, over.hangup_reason], ['local', 'failed']);
+    assert.equal((await incoming.ended()).by, 'them', 'the phone is told too');
+    const about = () => received.filter(one => one.topic.endsWith(`:call:${call.id}`)).map(one => one.event_type);
+    await eventually('the story by webhook', about, types => types.includes('call_hangup'));
+    assert.deepEqual(
+      about().filter(type => type !== 'call_updated'),
+      ['call_created', 'call_ringing', 'call_progressing', 'call_hangup'],
+    );
+    const { body } = await stack.api<{ status: string }>('GET', `/activeflows/${call.activeflow_id}`);
+    assert.equal(body.status, 'ended');
+    await stack.healthy();
+    await office.nothingLeft();
+  });
+
+  it('control-api killed during calls: no event is lost, none comes under a new id, webhooks resume', async () => {
+    const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
+    const { received } = await office.webhook();
+    const call = await office.ring('1001', [
+      { type: 'play', option: { stream_urls: ['tone_stream://%(1500,0,800)'] } },
+    ]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    await stack.processes.controlApi.kill9();
+    await incoming.ended();
+    await stack.processes.controlApi.restart();
+    await stack.healthy();
+    const over = await office.ended(call.id);
+    assert.equal(over.hangup_reason, 'normal');
+    const about = () => received.filter(one => one.topic.endsWith(`:call:${call.id}`));
+    await eventually('the story by webhook', about, list => list.some(one => one.event_type === 'call_hangup'), 20_000);
+    const ids = new Map(about().map(one => [one.sequence, one.id]));
+    const types = [...new Map(about().map(one => [one.id, one.event_type])).values()].filter(
+      type => type !== 'call_updated',
+    );
+    assert.deepEqual(types, ['call_created', 'call_ringing', 'call_progressing', 'call_terminating', 'call_hangup']);
+    assert.equal(new Set(ids.values()).size, ids.size, 'one id for one sequence');
+  });
+
+  it('the engine killed during a call: the call ends, and phones can call again when it is back', async () => {
+    const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
+    const call = await office.ring('1001', sleep);
+    await (await phone.waitForCall()).answered();
+    await stack.processes.engine.kill9();
+    const over = await office.ended(call.id);
+    assert.equal(over.status, 'hangup');
+    phone.calls[0]?.vanish(); // nobody is left to tell it
+    await stack.processes.engine.restart();
+    await stack.healthy();
+    const again = await office.registered('1002', { incoming: { autoAnswer: true } });
+    const second = await office.ring('1002', [{ type: 'beep' }]);
+    await (await again.waitForCall()).ended();
+    await office.ended(second.id);
+    await office.nothingLeft();
+  });
+});

@@ -1,0 +1,181 @@
+import { strict as assert } from 'node:assert';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import { WebSocket } from 'ws';
+import type { Call } from '#contract/call';
+import type { EventMessage } from '#contract/events';
+import { keys } from '#contract/keys';
+import { TestPhone, type TestPhoneOptions } from './phone.ts';
+import type { Stack } from './stack.ts';
+
+/** Waits until `check` holds, looking again every few milliseconds; fails with `what` and the last thing seen. */
+export const eventually = async <T>(
+  what: string,
+  look: () => Promise<T> | T,
+  check: (seen: T) => boolean,
+  withinMs = 5000,
+): Promise<T> => {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (check(seen)) return seen;
+    if (Date.now() > deadline)
+      assert.fail(`${what} did not come true in ${withinMs} ms; last seen: ${JSON.stringify(seen)}`);
+    await new Promise(resolve => setTimeout(resolve, 15));
+  }
+};
+
+/** The phones of one small office on a stack, and eyes on what the platform says about their calls. */
+export class Office {
+  readonly stack: Stack;
+  readonly #phones: TestPhone[] = [];
+  readonly #closers: (() => Promise<void> | void)[] = [];
+
+  constructor(stack: Stack) {
+    this.stack = stack;
+  }
+
+  /** A phone with the account of an extension of the welcome facts; not registered yet. */
+  async phone(extension: string, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
+    const account = this.stack.welcome.extensions.find(one => one.extension === extension);
+    assert(account, `no extension ${extension}`);
+    const { username, password, domain_name } = account;
+    const phone = await TestPhone.start({
+      username,
+      password,
+      domain: domain_name,
+      server: this.stack.sip,
+      ...options,
+    });
+    this.#phones.push(phone);
+    return phone;
+  }
+
+  /** The same, registered. */
+  async registered(extension: string, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
+    const phone = await this.phone(extension, options);
+    await phone.register();
+    return phone;
+  }
+
+  /** POST /calls to an extension with inline actions; the call that rings. */
+  async ring(extension: string, actions: unknown[]): Promise<Call> {
+    const { status, body } = await this.stack.api<{ calls: Call[] }>('POST', '/calls', {
+      source: { type: 'tel', target: this.stack.welcome.number },
+      destinations: [{ type: 'extension', target: extension, target_name: extension }],
+      actions,
+    });
+    assert.equal(status, 200, JSON.stringify(body));
+    const [call] = body.calls;
+    assert(call);
+    return call;
+  }
+
+  async call(id: string): Promise<Call> {
+    const { status, body } = await this.stack.api<Call>('GET', `/calls/${id}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body;
+  }
+
+  /** The call once it is over. */
+  ended(id: string, withinMs = 10_000): Promise<Call> {
+    return eventually(
+      `the end of call ${id}`,
+      () => this.call(id),
+      call => call.status === 'hangup',
+      withinMs,
+    );
+  }
+
+  /** The newest calls of the list, newest first. */
+  async calls(count: number): Promise<Call[]> {
+    const { body } = await this.stack.api<{ result: Call[] }>('GET', `/calls?page_size=${count}`);
+    return body.result;
+  }
+
+  /** Everything the customer's WebSocket says from now on. */
+  async listen(): Promise<EventMessage[]> {
+    const { baseUrl, welcome } = this.stack;
+    const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/v1.0/ws?accesskey=${welcome.accesskey}`);
+    const heard: EventMessage[] = [];
+    socket.on('message', (data: Buffer) => heard.push(JSON.parse(data.toString('utf8')) as EventMessage));
+    await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+    socket.send(JSON.stringify({ type: 'subscribe', topics: [`customer_id:${welcome.customer_id}`] }));
+    await new Promise(resolve => socket.once('pong', resolve).ping()); // the subscription was read before the ping
+    this.#closers.push(() => socket.close());
+    return heard;
+  }
+
+  /** A webhook receiver for the customer: every body it was sent, in order of arrival. */
+  async webhook(
+    answer: (attempt: number) => number = () => 200,
+  ): Promise<{ received: EventMessage[]; headers: Record<string, unknown>[]; server: Server }> {
+    const received: EventMessage[] = [];
+    const headers: Record<string, unknown>[] = [];
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        received.push(JSON.parse(Buffer.concat(chunks).toString('utf8')) as EventMessage);
+        headers.push(request.headers);
+        response.writeHead(answer(received.length)).end();
+      });
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await this.#setWebhook(`http://127.0.0.1:${port}/events`);
+    this.#closers.push(async () => {
+      await this.#setWebhook('');
+      server.closeAllConnections();
+      await new Promise(resolve => server.close(resolve));
+    });
+    return { received, headers, server };
+  }
+
+  /** Fails when a call left anything behind: live records, owned sets. */
+  async nothingLeft(): Promise<void> {
+    const redis = new Redis(this.stack.redisUrl);
+    try {
+      await eventually(
+        'an empty house',
+        () => this.#leftovers(redis),
+        left => left.length === 0,
+        8000,
+      );
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Closes phones and sockets; a phone that is still in a call fails the test. */
+  async close(): Promise<void> {
+    const phones = await Promise.allSettled(this.#phones.map(phone => phone.stop()));
+    for (const close of this.#closers.reverse()) await close();
+    for (const result of phones) if (result.status === 'rejected') throw result.reason;
+  }
+
+  async #setWebhook(webhook_uri: string): Promise<void> {
+    const { status, body } = await this.stack.api('PUT', '/customer', { webhook_uri, webhook_method: 'POST' });
+    assert.equal(status, 200, JSON.stringify(body));
+  }
+
+  async #leftovers(redis: Redis): Promise<string[]> {
+    const nodes = await redis.smembers(keys.nodes);
+    const owned = await Promise.all(nodes.map(node => redis.smembers(keys.owned(node))));
+    return [...owned.flat(), ...(await this.#engineHolds())];
+  }
+
+  /** What the engine still has open, by its own account (SIGUSR2); finished transactions linger by design. */
+  async #engineHolds(): Promise<string[]> {
+    const { logs, processes } = this.stack;
+    const accounts = () => logs().filter(line => line.includes('"msg":"holds"'));
+    const before = accounts().length;
+    process.kill(processes.engine.pid, 'SIGUSR2');
+    const lines = await eventually('the engine’s account', accounts, seen => seen.length > before);
+    const account = JSON.parse((lines.at(-1) ?? '').replace(/^\S+ /, '')) as Record<string, number>;
+    return ['dialogs', 'channels', 'rtp_ports']
+      .filter(name => account[name] !== 0)
+      .map(name => `${name}: ${account[name]}`);
+  }
+}
