@@ -209,21 +209,29 @@ describe('tidy: names and shape', () => {
   });
 
   it('every action and every command of the media server is in its index', () => {
+    const importedIn = (folder: string, by: (name: string) => boolean): Set<string | undefined> =>
+      new Set(
+        sources
+          .filter(one => dirname(one.path) === folder && by(basename(one.path)))
+          .flatMap(one => one.imports.map(({ path }) => path)),
+      );
     none(
       LISTED.flatMap(folder => {
-        const index = byPath.get(`${folder}/index.ts`);
-        const listed = new Set(index?.imports.map(one => one.path));
+        const listed = importedIn(folder, name => name === 'index.ts');
+        const shared = importedIn(folder, name => name !== 'index.ts'); // pieces that several of them use
         return sources
           .map(source => source.path)
-          .filter(path => dirname(path) === folder && basename(path) !== 'index.ts' && index && !listed.has(path));
+          .filter(
+            path => dirname(path) === folder && basename(path) !== 'index.ts' && !listed.has(path) && !shared.has(path),
+          );
       }),
     );
   });
 });
 
 describe('tidy: habits', () => {
-  it('the environment is read in config.ts only', () => {
-    const rooms = product.filter(source => source.room !== 'scripts' && basename(source.path) !== 'config.ts');
+  it('the environment is read in config.ts, or handed to it by main.ts', () => {
+    const rooms = product.filter(source => source.room !== 'scripts' && !/(^|\/)(config|main)\.ts$/.test(source.path));
     none(offences(source => positions(source, /\bprocess\.env\b/), rooms));
   });
 
