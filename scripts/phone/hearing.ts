@@ -33,6 +33,11 @@ export class Hearing {
     this.#end = Math.max(this.#end, position + samples.length);
   }
 
+  /** Where the next packet is expected. */
+  get position(): number {
+    return this.#latest.position;
+  }
+
   /** The latest `ms` of the timeline; silence where nothing has come lately. */
   last(ms: number): Int16Array {
     const quiet_ms = performance.now() - this.#latest.at;

@@ -1,5 +1,6 @@
-import { amplitudeOf, spectrum } from './spectrum.ts';
+import { amplitudeOf, levelDbfs, spectrum } from './spectrum.ts';
 import type { Spectrum } from './spectrum.ts';
+import { SAMPLE_RATE } from './wav.ts';
 
 /** A steady sine wave heard in a window. */
 export interface Tone {
@@ -12,9 +13,13 @@ export interface Tone {
 const FAINTEST_DBFS = -45;
 /** A tone this far below the loudest one may be the window's own side lobe or G.711's noise. */
 const MASKED_DB = 24;
-const LOWEST_HZ = 80;
+/** A sine of less than 3 % of all energy (its peak is 3 dB above its RMS) is what any noise has at random. */
+const LEAST_SHARE_DB = -12;
+/** Below, a telephone line carries no tones, but voices have their pitch there. */
+const LOWEST_HZ = 200;
 const HIGHEST_HZ = 3700;
-const PARTS = 4;
+const PARTS = 2;
+const WIDEST = 0.48;
 /** How much a steady tone may vary from part to part of the window. */
 const STEADY_DB = 3;
 
@@ -25,8 +30,9 @@ const STEADY_DB = 3;
 export function findTones(samples: Int16Array): Tone[] {
   const size = 2 ** Math.ceil(Math.log2(Math.max(1024, samples.length * 2)));
   const whole = spectrum(samples, size);
-  const found = peaks(whole).filter(tone => isNarrow(whole, tone, samples.length) && isSteady(samples, tone));
-  return found.sort((a, b) => b.dbfs - a.dbfs);
+  const least = Math.max(FAINTEST_DBFS, levelDbfs(samples) + LEAST_SHARE_DB);
+  const found = peaks(whole, least).filter(tone => isNarrow(whole, tone, samples.length) && isSteady(samples, tone));
+  return found.sort((a, b) => b.dbfs - a.dbfs).map(({ hz, dbfs }) => ({ hz: Math.round(hz), dbfs }));
 }
 
 /** True when a steady tone of this frequency is among those heard. */
@@ -34,27 +40,34 @@ export function hearsTone(samples: Int16Array, hz: number, tolerance_hz = 6): bo
   return findTones(samples).some(tone => Math.abs(tone.hz - hz) <= tolerance_hz);
 }
 
-function peaks({ amplitudes, binHz }: Spectrum): Tone[] {
+function peaks({ amplitudes, binHz }: Spectrum, least_dbfs: number): Tone[] {
   const first = Math.ceil(LOWEST_HZ / binHz);
   const last = Math.min(Math.floor(HIGHEST_HZ / binHz), amplitudes.length - 2);
   const loudest = amplitudes.subarray(first, last + 1).reduce((a, b) => Math.max(a, b), 0);
-  const least = Math.max(10 ** (FAINTEST_DBFS / 20), loudest / 10 ** (MASKED_DB / 20));
+  const least = Math.max(10 ** (least_dbfs / 20), loudest / 10 ** (MASKED_DB / 20));
   const found: Tone[] = [];
   for (let i = first; i <= last; i += 1) {
     const [left = 0, top = 0, right = 0] = amplitudes.subarray(i - 1, i + 2);
     if (top < least || top <= left || top < right) continue;
     const shift = (0.5 * (left - right)) / (left - 2 * top + right);
-    found.push({ hz: Math.round((i + shift) * binHz), dbfs: 20 * Math.log10(top) });
+    found.push({ hz: (i + shift) * binHz, dbfs: 20 * Math.log10(top) });
   }
   return found;
 }
 
-/** Under a Hann window a pure sine has fallen by 6 dB one window-bin (1 / duration) beside its peak, whatever it is. */
+/**
+ * Under a Hann window a pure sine has fallen to 0.32 of its peak at 1.25 window-bins (a bin is 1 / duration) beside it,
+ * whatever it is; what glides or trembles is wider.
+ */
 function isNarrow({ amplitudes, binHz }: Spectrum, tone: Tone, count: number): boolean {
-  const aside = 8000 / count / binHz;
-  const centre = tone.hz / binHz;
-  const top = 10 ** (tone.dbfs / 20);
-  return [centre - aside, centre + aside].every(bin => (amplitudes[Math.round(bin)] ?? 0) < top * 0.62);
+  const aside = (1.25 * SAMPLE_RATE) / count / binHz;
+  const top = tone.hz / binHz;
+  return [top - aside, top + aside].every(bin => between(amplitudes, bin) < 10 ** (tone.dbfs / 20) * WIDEST);
+}
+
+function between(values: Float64Array, at: number): number {
+  const below = Math.floor(at);
+  return (values[below] ?? 0) + ((values[below + 1] ?? 0) - (values[below] ?? 0)) * (at - below);
 }
 
 function isSteady(samples: Int16Array, tone: Tone): boolean {

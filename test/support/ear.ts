@@ -22,10 +22,12 @@ const TOLERANCE_HZ = 6;
 export class Ear {
   #hearing: Hearing;
   #name: string;
+  #tones: ToneLog;
 
   constructor(hearing: Hearing, name: string) {
     this.#hearing = hearing;
     this.#name = name;
+    this.#tones = new ToneLog(hearing);
   }
 
   /** The steady tones heard lately, in Hz, loudest first. */
@@ -48,9 +50,9 @@ export class Ear {
     return levelDbfs(this.#hearing.last(window_ms));
   }
 
-  /** Every tone heard at any time so far that lasted 100 ms or more, in order of appearance. */
+  /** Every tone heard at any time so far that lasted 150 ms or more, in order of appearance. */
   tonesSoFar(): number[] {
-    return tonesIn(this.audio());
+    return this.#tones.read();
   }
 
   /** Resolves once this tone is heard, whatever else is. */
@@ -79,7 +81,9 @@ export class Ear {
 
   /** Resolves once somebody speaks. */
   hearsSpeech(options: Listening = {}): Promise<void> {
-    return this.#until('speech', { within_ms: 8000, ...options }, () => this.sounding() === 'speech');
+    let look = 0;
+    const judge = () => (look += 1) % 5 === 0 && this.sounding() === 'speech';
+    return this.#until('speech', { within_ms: 8000, ...options }, judge);
   }
 
   /** Looks at the sound every 20 ms until it is as wanted; says what was heard instead when time is up. */
@@ -111,15 +115,26 @@ function sameTones(heard: number[], wanted: number[]): boolean {
   return heard.length === wanted.length && wanted.every(hz => heard.some(h => near(h, hz)));
 }
 
-/** The tones of a recording in order of appearance, each once for as long as it lasts. */
-export function tonesIn(samples: Int16Array, window_ms = 100): number[] {
-  const size = window_ms * 8;
-  const found: number[] = [];
-  let before: number[] = [];
-  for (let at = 0; at + size <= samples.length; at += size / 2) {
-    const now = findTones(samples.subarray(at, at + size)).map(tone => tone.hz);
-    found.push(...now.filter(hz => !before.some(b => Math.abs(b - hz) <= 2 * TOLERANCE_HZ)));
-    before = now;
+const STEP = 50 * 8;
+const SPAN = 2 * STEP;
+
+/** The tones of a call in order of appearance, each once for as long as it lasts; listens on from where it stopped. */
+class ToneLog {
+  #hearing: Hearing;
+  #at = 0;
+  #found: number[] = [];
+  #sounding: number[] = [];
+
+  constructor(hearing: Hearing) {
+    this.#hearing = hearing;
   }
-  return found;
+
+  read(): number[] {
+    for (; this.#at + SPAN <= this.#hearing.position; this.#at += STEP) {
+      const now = findTones(this.#hearing.slice(this.#at, this.#at + SPAN)).map(tone => tone.hz);
+      this.#found.push(...now.filter(hz => !this.#sounding.some(s => Math.abs(s - hz) <= 2 * TOLERANCE_HZ)));
+      this.#sounding = now;
+    }
+    return [...this.#found];
+  }
 }
