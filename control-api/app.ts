@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Commands } from './commands.ts';
+import { privateTargetsAllowed, type Config } from './config.ts';
+import { openDatabase, type Db } from './db.ts';
+import { startEvents } from './events/start.ts';
+import { firstStart, type Welcome } from './first-start.ts';
+import { checkHealth } from './health.ts';
+import { Authenticator } from './http/authenticate.ts';
+import type { Context } from './http/context.ts';
+import { createServer as createHttpSide } from './http/server.ts';
+import { startFlowExpiry } from './jobs/flow-expiry.ts';
+import { LiveResources } from './live.ts';
+import { migrate } from './migrations/index.ts';
+import { openApiDocument } from './openapi.ts';
+import { routes } from './routes.ts';
+import { tokenSecret } from './settings.ts';
+
+/** A running control-api. */
+export interface App {
+  port: number;
+  /** The facts of the first start, when this was it. */
+  welcome: Welcome | undefined;
+  /** Ends in order: no new requests, open ones answered, then the connections. */
+  stop(): Promise<void>;
+}
+
+/** Open requests get this long to end before their connections are cut, in milliseconds. */
+const DRAIN_MS = 5000;
+
+const listen = async (server: Server, { HTTP_PORT, HOST }: Config): Promise<number> => {
+  server.listen(HTTP_PORT, HOST);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+const publicUrl = ({ PUBLIC_URL, HOST }: Config, port: number): string => {
+  const host = HOST === '0.0.0.0' || HOST === '::' ? '127.0.0.1' : HOST;
+  return PUBLIC_URL === ''
+    ? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    : PUBLIC_URL.replace(/\/$/, '');
+};
+
+const closeServer = async (server: Server): Promise<void> => {
+  const closed = new Promise(resolve => server.close(resolve));
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(cut);
+};
+
+const openRedis = (url: string, log: Logger): Redis => {
+  const redis = new Redis(url, { maxRetriesPerRequest: 2, connectionName: 'control-api' });
+  redis.on('error', (error: Error) => log.warn({ err: error }, 'redis is away'));
+  return redis;
+};
+
+const makeContext = async (config: Config, log: Logger, db: Db, redis: Redis, commands: Commands): Promise<Context> => {
+  const secret = await tokenSecret(db);
+  return {
+    db,
+    commands,
+    live: new LiveResources({ database: db, redis }),
+    authenticator: new Authenticator(db, secret),
+    tokenSecret: secret,
+    sipDomain: config.SIP_DOMAIN,
+    health: () => checkHealth(db, redis),
+    log,
+  };
+};
+
+/**
+ * Starts everything control-api is. The port is taken first, so a port in use fails at once; requests that come early
+ * wait until the schema is migrated and the first start is done. Rejects when a part cannot be had.
+ */
+export const startApp = async (config: Config, log: Logger): Promise<App> => {
+  let open: (handle: RequestListener) => void = () => undefined;
+  const opened = new Promise<RequestListener>(resolve => (open = resolve));
+  const server = createServer((request, response) => void opened.then(handle => handle(request, response)));
+  const port = await listen(server, config);
+  const db = openDatabase(config.DATABASE_URL);
+  const redis = openRedis(config.REDIS_URL, log);
+  const migrated = await migrate(db);
+  if (migrated.length > 0) log.info({ migrated }, 'the schema is up to date');
+  const given = { db, dataDir: config.DATA_DIR, sipDomain: config.SIP_DOMAIN, publicUrl: publicUrl(config, port) };
+  const welcome = await firstStart(given);
+  const commands = new Commands({ redisUrl: config.REDIS_URL, log });
+  const context = await makeContext(config, log, db, redis, commands);
+  const events = startEvents({
+    database: db,
+    databaseUrl: config.DATABASE_URL,
+    redis,
+    server,
+    identify: request => context.authenticator.identify(request),
+    allowPrivateTargets: privateTargetsAllowed(config),
+    log,
+  });
+  const expiry = startFlowExpiry(db, log);
+  open(createHttpSide(routes, context, openApiDocument));
+  const stop = async (): Promise<void> => {
+    expiry.stop();
+    await events.stop();
+    await closeServer(server);
+    await commands.close();
+    redis.disconnect();
+    await db.destroy();
+  };
+  return { port, welcome, stop };
+};

@@ -1,0 +1,20 @@
+import type { Logger } from 'pino';
+import type { Commands } from '../commands.ts';
+import type { Db } from '../db.ts';
+import type { LiveResources } from '../live.ts';
+import type { Health } from '../health.ts';
+import type { Authenticator } from './authenticate.ts';
+
+/** What handlers of routes reach: the stores and the media side. Made once, at start. */
+export interface Context {
+  db: Db;
+  commands: Pick<Commands, 'send' | 'tell'>;
+  live: LiveResources;
+  authenticator: Authenticator;
+  /** Signs login tokens. */
+  tokenSecret: Uint8Array;
+  /** Domain below which extension domains lie. */
+  sipDomain: string;
+  health(): Promise<Health>;
+  log: Logger;
+}

@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { ERROR_STATUSES, REASONS, type Reason } from '#contract/errors';
+import { errorSchema } from './errors.ts';
+import type { Route } from './route.ts';
+
+type Json = Record<string, unknown>;
+
+/** What is the same for every operation of the document. */
+export interface OpenApiInfo {
+  title: string;
+  version: string;
+  description: string;
+  version_prefix: string;
+}
+
+const SECURITY_SCHEMES = {
+  token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'From POST /auth/login.' },
+  token_query: { type: 'apiKey', in: 'query', name: 'token', description: 'The same token as a query parameter.' },
+  token_cookie: { type: 'apiKey', in: 'cookie', name: 'token', description: 'The same token as a cookie.' },
+  accesskey: { type: 'apiKey', in: 'query', name: 'accesskey', description: 'From POST /accesskeys.' },
+};
+
+/** What a zod schema says in JSON Schema and clients do not need: the pattern of a format, closed objects. */
+const tidy = ({ jsonSchema }: { jsonSchema: Json }): void => {
+  if (jsonSchema['format'] === 'uuid' || jsonSchema['type'] === 'integer') delete jsonSchema['pattern'];
+  if (jsonSchema['additionalProperties'] === false) delete jsonSchema['additionalProperties'];
+};
+
+/** Gathers named schemas below `components`, a request's variant under `<name>Input` where it differs. */
+class Components {
+  readonly schemas: Json = {};
+
+  /** The JSON Schema of a zod schema, its named parts as references. */
+  add(schema: z.ZodType, io: 'input' | 'output'): Json {
+    const whole = z.toJSONSchema(z.object({ it: schema }), { io, override: tidy, unrepresentable: 'any' }) as Json;
+    const parts = (whole['$defs'] ?? {}) as Json;
+    const names = new Map(Object.keys(parts).map(name => [name, name]));
+    for (const name of Object.keys(parts)) names.set(name, this.#nameFor(name, parts[name], io, names));
+    for (const [name, part] of Object.entries(parts)) this.schemas[names.get(name) ?? name] = relink(part, names);
+    return relink((whole['properties'] as Json)['it'], names) as Json;
+  }
+
+  #nameFor(name: string, part: unknown, io: 'input' | 'output', names: Map<string, string>): string {
+    const known = this.schemas[name];
+    const same = known === undefined || isDeepStrictEqual(known, relink(part, names));
+    return io === 'output' || same ? name : `${name}Input`;
+  }
+}
+
+const relink = (value: unknown, names: Map<string, string>): unknown => {
+  if (Array.isArray(value)) return value.map(item => relink(item, names));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([key]) => key !== 'id' || typeof (value as Json)[key] !== 'string');
+  return Object.fromEntries(
+    entries.map(([key, item]) => {
+      if (key !== '$ref' || typeof item !== 'string') return [key, relink(item, names)];
+      const name = item.replace('#/$defs/', '');
+      return [key, `#/components/schemas/${names.get(name) ?? name}`];
+    }),
+  );
+};
+
+const parametersOf = (where: 'path' | 'query', schema: z.ZodObject | undefined, components: Components): Json[] => {
+  if (!schema) return [];
+  const json = components.add(schema, 'input');
+  const required = (json['required'] ?? []) as string[];
+  return Object.entries((json['properties'] ?? {}) as Record<string, Json>).map(([name, { description, ...rest }]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.includes(name),
+    ...(description ? { description } : {}),
+    schema: rest,
+  }));
+};
+
+/** Reasons any route may answer, by what it takes. */
+const reasonsOf = (route: Route): Reason[] => [
+  ...(route.permission === 'public'
+    ? []
+    : (['AUTHENTICATION_REQUIRED', 'INVALID_CREDENTIALS', 'PERMISSION_DENIED'] as const)),
+  ...(route.params ? (['INVALID_ID'] as const) : []),
+  ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
+  ...(route.body ? (['INVALID_JSON_BODY', 'INVALID_ARGUMENT'] as const) : []),
+  ...route.reasons,
+  'INTERNAL',
+];
+
+const failuresOf = (route: Route): Json => {
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
+  const byStatus = new Map<number, Reason[]>();
+  for (const reason of new Set(reasonsOf(route))) {
+    const status = ERROR_STATUSES[REASONS[reason]];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
+  }
+  const failures = [...byStatus].map(([status, reasons]) => [status, { description: reasons.join(', '), content }]);
+  const bare = route.surface === 'auth' ? { 400: { description: 'Refused; the body is empty.' } } : {};
+  return { ...(Object.fromEntries(failures) as Json), ...bare };
+};
+
+const operationOf = (route: Route, components: Components): Json => {
+  const parameters = [
+    ...parametersOf('path', route.params, components),
+    ...parametersOf('query', route.query, components),
+  ];
+  const json = (schema: Json): Json => ({ 'application/json': { schema } });
+  const success = { description: 'Done.', content: json(components.add(route.response, 'output')) };
+  return {
+    operationId: route.operation_id,
+    summary: route.summary,
+    tags: [route.tag],
+    'x-permission': route.permission,
+    ...(route.permission === 'public' ? { security: [] } : {}),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(route.body ? { requestBody: { required: true, content: json(components.add(route.body, 'input')) } } : {}),
+    responses: { [route.status]: success, ...failuresOf(route) },
+  };
+};
+
+const pathsOf = (routes: Route[], info: OpenApiInfo, components: Components): Json => {
+  const paths: Record<string, Json> = {};
+  // Responses first: they own the plain names of schemas.
+  for (const route of routes) components.add(route.response, 'output');
+  for (const route of routes) {
+    const path = (route.surface === 'versioned' ? info.version_prefix : '') + route.path;
+    paths[path] = { ...paths[path], [route.method]: operationOf(route, components) };
+  }
+  return paths;
+};
+
+/** The OpenAPI 3.1 document of the routes. Pure: the same routes give the same document. */
+export const describeRoutes = (routes: Route[], info: OpenApiInfo): Json => {
+  const components = new Components();
+  components.add(errorSchema, 'output');
+  const paths = pathsOf(routes, info, components);
+  const { title, version, description } = info;
+  return {
+    openapi: '3.1.0',
+    info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    security: Object.keys(SECURITY_SCHEMES).map(name => ({ [name]: [] })),
+    tags: [...new Set(routes.map(route => route.tag))].sort().map(name => ({ name })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+};

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { parseTimestamp, toRfc3339, type Timestamp } from '#contract/time';
+
+const MAXIMUM = 100;
+
+/** What a list route takes (accounts-and-plumbing 1.5). A size out of range is silently the maximum. */
+export const pageQuery = z.object({
+  page_size: z
+    .string()
+    .regex(/^[+-]?\d{1,15}$/, 'must be an integer')
+    .optional()
+    .transform(text => sizeOf(text))
+    .describe('How many to return, at most 100.')
+    .meta({ type: 'integer', default: MAXIMUM, maximum: MAXIMUM }),
+  page_token: z
+    .string()
+    .refine(text => text === '' || parseTimestamp(text) !== undefined, 'must be a next_page_token')
+    .optional()
+    .transform(text => (text ? parseTimestamp(text) : undefined))
+    .describe('The next_page_token of the page before.'),
+});
+export type Page = z.output<typeof pageQuery>;
+
+const sizeOf = (text: string | undefined): number => {
+  const size = Number(text ?? MAXIMUM);
+  return size <= 0 || size > MAXIMUM ? MAXIMUM : size;
+};
+
+/** The schema of one page of a list. */
+export const pageOf = (item: z.ZodType) =>
+  z.object({
+    result: z.array(item),
+    next_page_token: z.string().describe('Pass it as page_token; empty on the last page.'),
+  });
+
+/** Cuts rows fetched with one to spare into a page: a token is given only when another row exists. */
+export const pageFrom = <T extends { tm_create: Timestamp }>(
+  rows: T[],
+  page: Page,
+): { result: T[]; next_page_token: string } => {
+  const result = rows.slice(0, page.page_size);
+  const last = result.at(-1);
+  return { result, next_page_token: last && rows.length > page.page_size ? toRfc3339(last.tm_create) : '' };
+};

@@ -1,0 +1,91 @@
+import type { z } from 'zod';
+import type { Reason } from '#contract/errors';
+import type { Identity } from './authenticate.ts';
+import type { Context } from './context.ts';
+import type { Permission } from './permit.ts';
+
+type Shape = z.ZodType | undefined;
+type Output<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** A request as a handler sees it: everything parsed, the caller known. */
+export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
+  context: Context;
+  /** Who asks; absent on public routes. */
+  identity: Identity;
+  params: P;
+  query: Q;
+  body: B;
+  request_id: string;
+}
+
+/** What a handler answers when the status or a header is not the route's own. */
+export class Reply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, body: unknown, headers: Record<string, string> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+/** The path prefix of the versioned API. */
+export const VERSION_PREFIX = '/v1.0';
+
+/** Where a route lives: below /v1.0, at the root, or in the authentication group (root, bare failures). */
+export type Surface = 'versioned' | 'root' | 'auth';
+
+/** One operation of the API, as data. The router serves it and OpenAPI describes it from the same record. */
+export interface Route {
+  method: 'get' | 'post' | 'put' | 'delete';
+  /** In OpenAPI's spelling, without the version prefix: `/flows/{id}`. */
+  path: string;
+  surface: Surface;
+  operation_id: string;
+  summary: string;
+  tag: string;
+  permission: Permission;
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  status: number;
+  response: z.ZodType;
+  /** Reasons of its own, beside those every route may answer. */
+  reasons: Reason[];
+  handle(request: RouteRequest): Promise<unknown>;
+}
+
+/** A route as written: the handler's types follow from its schemas. `permission` has no default. */
+export interface RouteDefinition<P extends Shape, Q extends Shape, B extends Shape, R extends z.ZodType> extends Omit<
+  Route,
+  'params' | 'query' | 'body' | 'response' | 'handle' | 'surface' | 'status' | 'reasons'
+> {
+  surface?: Surface;
+  params?: P & z.ZodObject;
+  query?: Q & z.ZodObject;
+  body?: B;
+  /** HTTP status of success; 200 by default. */
+  status?: 200 | 201;
+  response: R;
+  reasons?: Reason[];
+  handle(request: RouteRequest<Output<P>, Output<Q>, Output<B>>): Promise<z.input<R> | Reply>;
+}
+
+/** Makes a route of its definition. */
+export const defineRoute = <
+  R extends z.ZodType,
+  P extends Shape = undefined,
+  Q extends Shape = undefined,
+  B extends Shape = undefined,
+>(
+  definition: RouteDefinition<P, Q, B, R>,
+): Route => ({
+  surface: 'versioned',
+  status: 200,
+  reasons: [],
+  ...definition,
+  // The router hands over exactly what the schemas of this very definition parsed.
+  handle: request => definition.handle(request as RouteRequest<Output<P>, Output<Q>, Output<B>>),
+});

@@ -1,0 +1,80 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import { PlatformError } from '#contract/errors';
+import type { Context } from './context.ts';
+import { docsRouter } from './docs.ts';
+import { asPlatformError, envelope } from './errors.ts';
+import { requestIdOf } from './request-id.ts';
+import { VERSION_PREFIX, type Route } from './route.ts';
+import { routerOf } from './router.ts';
+
+const identify: RequestHandler = (request, response, next) => {
+  const requestId = requestIdOf(request.headers['x-request-id']);
+  response.locals['request_id'] = requestId;
+  response.set('X-Request-Id', requestId);
+  next();
+};
+
+/** Any origin, no credentials, 12 hours; a preflight needs no credentials (accounts-and-plumbing 1.3). */
+const cors: RequestHandler = (request, response, next) => {
+  response.set('Access-Control-Allow-Origin', '*');
+  if (request.method !== 'OPTIONS') return next();
+  response.set({
+    'Access-Control-Allow-Methods': 'POST, GET, PUT, DELETE, PATCH, HEAD, OPTIONS',
+    'Access-Control-Allow-Headers': 'Origin, X-Requested-With, Content-Type, Accept, Authorization',
+    'Access-Control-Max-Age': '43200',
+  });
+  response.status(204).end();
+};
+
+/** One line a request, without its query: tokens travel there. */
+const logRequests =
+  (log: Logger): RequestHandler =>
+  (request, response, next) => {
+    const started = performance.now();
+    const path = request.path;
+    response.on('close', () => {
+      const { request_id, customer_id } = response.locals;
+      const duration_ms = Math.round(performance.now() - started);
+      const facts = { request_id, customer_id, status: response.statusCode, duration_ms };
+      log.info(facts, `${request.method} ${path}`);
+    });
+    next();
+  };
+
+const notFound: RequestHandler = request => {
+  const hint = request.path.startsWith(`${VERSION_PREFIX}/auth/`)
+    ? `Authentication has no version prefix: use ${request.path.slice(VERSION_PREFIX.length)}.`
+    : 'There is no such endpoint.';
+  throw new PlatformError('ROUTE_NOT_FOUND', hint);
+};
+
+const fail =
+  (log: Logger): ErrorRequestHandler =>
+  (error, _request, response, next) => {
+    const failure = asPlatformError(error);
+    const requestId = String(response.locals['request_id']);
+    if (failure.reason === 'INTERNAL' || failure.reason === 'SERVICE_UNAVAILABLE')
+      log.error({ err: error as Error, request_id: requestId }, 'request failed');
+    // Too late for an envelope: Express closes the connection.
+    if (response.headersSent) return next(error);
+    response.status(failure.httpStatus).json(envelope(failure, requestId));
+  };
+
+/** The whole HTTP side: request id, CORS, security headers, routes, documentation, errors. */
+export const createServer = (routes: Route[], context: Context, openApi: () => object): Express => {
+  const server = express();
+  server.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
+  server.use(identify, logRequests(context.log), cors, helmet({ crossOriginResourcePolicy: false }));
+  const of = (surface: Route['surface']) =>
+    routerOf(
+      routes.filter(route => route.surface === surface),
+      context,
+    );
+  server.use(docsRouter(openApi, VERSION_PREFIX));
+  server.use(VERSION_PREFIX, of('versioned'));
+  server.use(of('auth'), of('root'));
+  server.use(notFound, fail(context.log));
+  return server;
+};

@@ -1,0 +1,15 @@
+import { describeRoutes } from './http/openapi.ts';
+import { VERSION_PREFIX } from './http/route.ts';
+import { routes } from './routes.ts';
+
+const INFO = {
+  title: 'Trunkline',
+  version: '1.0.0',
+  description: 'A programmable phone platform: calls, flows, extensions and numbers.',
+  version_prefix: VERSION_PREFIX,
+};
+
+let document: object | undefined;
+
+/** The OpenAPI 3.1 document of the whole API; needs no database. */
+export const openApiDocument = (): object => (document ??= describeRoutes(routes, INFO));

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import type { ActionInput } from '#contract/action';
+import { addressSchema, isVirtualNumber, normalizeAddress, type Address } from '#contract/address';
+import { callSchema, type Call } from '#contract/call';
+import { PlatformError } from '#contract/errors';
+import type { FlowTemplate } from '#contract/flow';
+import { groupcallSchema } from '#contract/groupcall';
+import { isSet } from '#contract/ids';
+import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import { idParams } from './crud.ts';
+import { reference, variablesField } from './fields.ts';
+import { actionsField, templateOf, temporaryFlow } from './flow-store.ts';
+import { findLive, getLive, listLive, type LiveResource } from './live.ts';
+
+/** Legs between the platform and one party (voice-and-flows 8, 10). */
+const calls: LiveResource<'call'> = {
+  kind: 'call',
+  title: 'Call',
+  path: '/calls',
+  not_found: 'CALL_NOT_FOUND',
+  schema: callSchema,
+};
+
+/** More destinations than this are refused. */
+const MOST_DESTINATIONS = 100;
+
+const destination = addressSchema.refine(address => address.target.trim() !== '', { error: 'needs a target' });
+
+const createBody = z.object({
+  source: addressSchema,
+  destinations: z.array(destination).min(1, 'needs at least one').max(MOST_DESTINATIONS),
+  flow_id: reference('The flow the call runs. It wins over actions.'),
+  actions: actionsField.default([]),
+  variables: variablesField,
+  anonymous: z.enum(['', 'yes', 'no', 'auto']).default('auto').describe('For tel destinations only.'),
+});
+
+/** The flow a request names, or its actions as a temporary one. */
+export const flowOf = (
+  { context, identity }: RouteRequest,
+  body: { flow_id: string; actions: ActionInput[] },
+): Promise<FlowTemplate> =>
+  isSet(body.flow_id)
+    ? templateOf(context.db, identity.customer_id, body.flow_id)
+    : temporaryFlow(context.db, identity.customer_id, body.actions);
+
+const isPstn = (address: Address): boolean => address.type === 'tel' && !isVirtualNumber(address.target);
+
+/** Checks on the whole request (voice-and-flows 9.1, steps 2 and 3); the rest is checked per destination by media-app. */
+const admit = async ({ context, identity }: RouteRequest, destinations: Address[]): Promise<void> => {
+  if (identity.customer_status !== 'active')
+    throw new PlatformError('PERMISSION_DENIED', 'The account is not active; it may not dial out.');
+  if (!destinations.some(isPstn)) return;
+  const customers = context.db<{ id: string; identity_verification_status: string }>('customers');
+  const customer = await customers.where('id', identity.customer_id).first('identity_verification_status');
+  if (customer?.identity_verification_status !== 'verified')
+    throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Telephone numbers need a verified identity.');
+};
+
+const create = defineRoute({
+  method: 'post',
+  path: '/calls',
+  operation_id: 'create_call',
+  summary: 'Call one or more destinations and run a flow with whoever answers',
+  tag: 'Call',
+  permission: 'manager',
+  body: createBody,
+  response: z.object({ calls: z.array(callSchema), groupcalls: z.array(groupcallSchema) }).meta({ id: 'NewCalls' }),
+  reasons: [
+    'FLOW_NOT_FOUND',
+    'INVALID_VARIABLES',
+    'INVALID_ACTION_TYPE',
+    'INVALID_ANONYMOUS_VALUE',
+    'IDENTITY_VERIFICATION_REQUIRED',
+    'REQUEST_TIMEOUT',
+    'SERVICE_UNAVAILABLE',
+  ],
+  async handle(request) {
+    const { context, identity, request_id, body } = request;
+    const destinations = body.destinations.map(normalizeAddress);
+    await admit(request, destinations);
+    const flow = await flowOf(request, body);
+    const source = normalizeAddress(body.source);
+    const order = { source, destinations, flow, variables: body.variables, anonymous: body.anonymous };
+    return context.commands.send('call.create', { customer_id: identity.customer_id, request_id, body: order });
+  },
+});
+
+/** Orders a hang-up. A call that ends by itself meanwhile is shown as it is. */
+const hangUp = async (request: RouteRequest, call: Call, owner: string | undefined): Promise<Call> => {
+  const { context, request_id } = request;
+  const given = { customer_id: call.customer_id, request_id, body: { call_id: call.id } };
+  return context.commands.send('call.hangup', owner === undefined ? given : { ...given, owner });
+};
+
+const hangup = defineRoute({
+  method: 'post',
+  path: '/calls/{id}/hangup',
+  operation_id: 'hangup_call',
+  summary: 'Hang one call up',
+  tag: 'Call',
+  permission: 'manager',
+  params: idParams,
+  response: callSchema,
+  reasons: ['CALL_NOT_FOUND', 'CALL_ALREADY_HANGUP', 'REQUEST_TIMEOUT'],
+  async handle(request) {
+    const { data, owner } = await findLive(calls, request, request.params.id);
+    if (data.status === 'hangup') throw new PlatformError('CALL_ALREADY_HANGUP', 'The call has ended already.');
+    if (data.status === 'canceling' || data.status === 'terminating') return data;
+    return hangUp(request, data, owner);
+  },
+});
+
+/** Ends a call that is still up; one that ended meanwhile is as good. */
+const endFirst = async (request: RouteRequest, call: Call, owner: string | undefined): Promise<Call> => {
+  if (call.status === 'hangup') return call;
+  return hangUp(request, call, owner).catch((error: unknown) => {
+    const over: unknown[] = ['CALL_ALREADY_HANGUP', 'CALL_NOT_FOUND'];
+    if (error instanceof PlatformError && over.includes(error.reason)) return call;
+    throw error;
+  });
+};
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/calls/{id}',
+  operation_id: 'delete_call',
+  summary: 'Delete one call; it is hung up first when it is still up',
+  tag: 'Call',
+  permission: 'manager',
+  params: idParams,
+  response: callSchema,
+  reasons: ['CALL_NOT_FOUND', 'REQUEST_TIMEOUT'],
+  async handle(request) {
+    const { data, owner, live } = await findLive(calls, request, request.params.id);
+    const ended = live ? await endFirst(request, data, owner) : data;
+    return request.context.live.remove('call', ended, request.request_id);
+  },
+});
+
+export const callRoutes: Route[] = [create, listLive(calls), getLive(calls), hangup, remove];

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { newDirectHash } from '../auth/secrets.ts';
+import type { Queryable } from '../db.ts';
+import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import { crud, idParams, scopeOf } from './crud.ts';
+import { detailField, nameField } from './fields.ts';
+import { defineResource, render } from './resource.ts';
+import { Store } from './store.ts';
+
+/** SIP accounts of phones (accounts-and-plumbing 18). */
+export const extensions = defineResource({
+  name: 'extension',
+  title: 'Extension',
+  path: '/extensions',
+  table: 'extensions',
+  not_found: 'EXTENSION_NOT_FOUND',
+  read: 'manager',
+  write: 'manager',
+  unset: '',
+  told: true,
+  fields: {
+    extension: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+      .describe('What phones register as and are dialled by.'),
+    password: z
+      .string()
+      .regex(/^\P{C}{1,128}$/u, 'must be 1 to 128 printable characters')
+      .describe('The SIP password.'),
+    name: nameField,
+    detail: detailField,
+  },
+  changeable: ['name', 'detail', 'password'],
+  shown: {
+    username: z.string().describe('The SIP user name.'),
+    domain_name: z.string().describe('The SIP domain; phones use it as it is.'),
+    direct_hash: z.string().describe('Forms the direct SIP URI.'),
+  },
+  secrets: ['password'],
+});
+
+/** What the platform sets on a new extension of a customer (18.1). */
+export const extensionColumns = async (
+  db: Queryable,
+  sipDomain: string,
+  customerId: string,
+  extension: string,
+): Promise<{ username: string; domain_name: string; direct_hash: string }> => {
+  const customer = await db<{ id: string; sip_label: string }>('customers').where('id', customerId).first('sip_label');
+  const domain_name = `${customer?.sip_label ?? ''}.reg.${sipDomain}`;
+  return { username: extension, domain_name, direct_hash: newDirectHash() };
+};
+
+/** The row is gone, so phones can register no more; that they are forgotten at once needs no request to wait. */
+const forgetPhones = (request: RouteRequest, id: string, customer_id: string): void => {
+  const { context, request_id } = request;
+  context.commands
+    .tell('extension.unregister', { customer_id, request_id, body: { extension_id: id } })
+    .catch((error: unknown) => context.log.warn({ err: error, extension_id: id }, 'phones not forgotten'));
+};
+
+/** Both spellings are served (17). */
+const regenerate = (spelling: 'direct-hash-regenerate' | 'direct_hash_regenerate'): Route =>
+  defineRoute({
+    method: 'post',
+    path: `/extensions/{id}/${spelling}`,
+    operation_id: `extension_${spelling.replaceAll('-', '_')}${spelling.includes('-') ? '' : '_underscored'}`,
+    summary: 'Give one extension a new direct hash; the old one is dead at once',
+    tag: 'Extension',
+    permission: 'manager',
+    params: idParams,
+    response: extensions.schema,
+    reasons: ['EXTENSION_NOT_FOUND'],
+    async handle(request) {
+      const store = new Store(extensions, request.context.db);
+      const changed = await store.update(scopeOf(request), request.params.id, { direct_hash: newDirectHash() });
+      return render(extensions, changed);
+    },
+  });
+
+const routes = crud(extensions, {
+  async prepare({ context, identity }, body) {
+    const set = await extensionColumns(context.db, context.sipDomain, identity.customer_id, body.extension);
+    return { ...body, ...set };
+  },
+  async removed(request, id, customerId) {
+    forgetPhones(request, id, customerId);
+  },
+});
+
+export const extensionRoutes: Route[] = [
+  ...Object.values(routes),
+  regenerate('direct-hash-regenerate'),
+  regenerate('direct_hash_regenerate'),
+];

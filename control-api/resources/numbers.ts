@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { isVirtualNumber } from '#contract/address';
+import { PlatformError } from '#contract/errors';
+import { EMPTY_ID } from '#contract/ids';
+import { NEVER, timestamp } from '#contract/time';
+import type { Transaction } from '../db.ts';
+import { appendEvent } from '../events/log.ts';
+import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import { crud, idParams, scopeOf } from './crud.ts';
+import { detailField, nameField, reference } from './fields.ts';
+import { mustBeFlow } from './flow-store.ts';
+import { changesOf, defineResource, render, renderForEvent, type Row } from './resource.ts';
+import { Store } from './store.ts';
+
+const fields = {
+  number: z
+    .string()
+    .regex(/^\+[1-9]\d{6,14}$/, 'must be an E.164 number')
+    .describe('E.164. Virtual numbers begin with +899.'),
+  type: z.enum(['normal', 'virtual']).optional().describe('Follows from the number when left out.'),
+  call_flow_id: reference('Run by incoming calls.'),
+  message_flow_id: reference('Run by incoming messages.'),
+  name: nameField,
+  detail: detailField,
+};
+
+/** Numbers that calls arrive on (accounts-and-plumbing 15). */
+export const numbers = defineResource({
+  name: 'number',
+  title: 'Number',
+  path: '/numbers',
+  table: 'numbers',
+  not_found: 'NUMBER_NOT_FOUND',
+  read: 'manager',
+  write: 'manager',
+  unset: NEVER,
+  told: true,
+  fields,
+  changeable: ['call_flow_id', 'message_flow_id', 'name', 'detail'],
+  shown: {
+    type: z.enum(['normal', 'virtual']).describe('Virtual numbers are routed inside the platform only.'),
+    status: z.enum(['active', 'deleted']).describe('Whether it takes calls.'),
+    t38_enabled: z.boolean().describe('Whether it takes faxes.'),
+    emergency_enabled: z.boolean().describe('Whether emergency services know its address.'),
+    metadata: z.object({ rtp_debug: z.boolean() }).describe('Switches of the platform.'),
+    tm_purchase: z.string().describe('When it was bought; never for virtual numbers.'),
+    tm_renew: z.string().describe('When it was last renewed; never for virtual numbers.'),
+  },
+});
+
+const invalid = (message: string) => new PlatformError('INVALID_ARGUMENT', message);
+
+/** The rules of 15.3 for a virtual number. */
+const checkVirtual = (number: string, type: string): void => {
+  const virtual = number.startsWith('+899');
+  if (virtual !== (type === 'virtual')) throw invalid(`type: ${number} is no ${type} number.`);
+  if (virtual && !isVirtualNumber(number))
+    throw invalid('number: a virtual number is +899 and nine digits, outside +899000.');
+};
+
+/** A normal number needs a verified identity first and a carrier then. */
+const refuseNormal = async ({ context, identity }: RouteRequest): Promise<never> => {
+  const customer = (await context
+    .db('customers')
+    .where('id', identity.customer_id)
+    .first('identity_verification_status')) as { identity_verification_status: string } | undefined;
+  if (customer?.identity_verification_status !== 'verified')
+    throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Normal numbers need a verified identity.');
+  throw new PlatformError('SERVICE_UNAVAILABLE', 'No carrier is connected that sells normal numbers.');
+};
+
+const mustBeFlows = async ({ context, identity }: RouteRequest, body: Record<string, unknown>): Promise<void> => {
+  await mustBeFlow(context.db, identity.customer_id, body['call_flow_id']);
+  await mustBeFlow(context.db, identity.customer_id, body['message_flow_id']);
+};
+
+/** Takes a deleted flow off the numbers that name it, and tells so (15.3). */
+export const clearFlow = async (
+  trx: Transaction,
+  customerId: string,
+  flowId: string,
+  request_id: string,
+): Promise<void> => {
+  for (const column of ['call_flow_id', 'message_flow_id']) {
+    const named = trx<Row>('numbers')
+      .where({ customer_id: customerId, [column]: flowId })
+      .whereNull('tm_delete');
+    const rows = (await named.update({ [column]: EMPTY_ID, tm_update: timestamp() }).returning('*')) as Row[];
+    for (const row of rows) {
+      const event = { customer_id: customerId, event_type: 'number_updated', resource: 'number', request_id } as const;
+      await appendEvent(trx, { ...event, resource_id: row.id, data: renderForEvent(numbers, row) });
+    }
+  }
+};
+
+const flowIds = defineRoute({
+  method: 'put',
+  path: '/numbers/{id}/flow_ids',
+  operation_id: 'update_number_flow_ids',
+  summary: 'Change the flows of one number',
+  tag: 'Number',
+  permission: 'manager',
+  params: idParams,
+  body: changesOf(fields, ['call_flow_id', 'message_flow_id']),
+  response: numbers.schema,
+  reasons: ['NUMBER_NOT_FOUND', 'FLOW_NOT_FOUND'],
+  async handle(request) {
+    await mustBeFlows(request, request.body);
+    const store = new Store(numbers, request.context.db);
+    return render(numbers, await store.update(scopeOf(request), request.params.id, request.body));
+  },
+});
+
+const routes = crud(numbers, {
+  async prepare(request, body) {
+    const type = body.type ?? (body.number.startsWith('+899') ? 'virtual' : 'normal');
+    checkVirtual(body.number, type);
+    if (type === 'normal') await refuseNormal(request);
+    await mustBeFlows(request, body);
+    return { ...body, type, status: 'active' };
+  },
+  async revise(request, body) {
+    await mustBeFlows(request, body);
+    return body;
+  },
+  removal: { status: 'deleted' },
+});
+
+export const numberRoutes: Route[] = [...Object.values(routes), flowIds];

@@ -1,0 +1,141 @@
+import { PlatformError } from '#contract/errors';
+import { STORED_EVENTS, type StoredEventType } from '#contract/events';
+import { newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
+import { isDuplicate, type Db, type Queryable, type Transaction } from '../db.ts';
+import { appendEvent } from '../events/log.ts';
+import type { Page } from '../http/pagination.ts';
+import { renderForEvent, type Resource, type Row } from './resource.ts';
+
+/** On whose behalf rows are touched. There is no way to a row without one. */
+export interface Scope {
+  customer_id: string;
+  /** True for super admins, who reach the rows of every customer by id; lists and creations stay in their own. */
+  any_customer: boolean;
+  /** Goes into the event that a write appends. */
+  request_id: string;
+}
+
+type Values = Record<string, unknown>;
+
+/** More to write in the transaction of a change. */
+export type Within = (trx: Transaction, row: Row) => Promise<void>;
+
+/** pg would write an array as a Postgres array; JSON columns want text. */
+const forColumns = (values: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'object' && value !== null ? JSON.stringify(value) : value,
+    ]),
+  );
+
+const isStoredEvent = (text: string): text is StoredEventType => (STORED_EVENTS as readonly string[]).includes(text);
+
+/** The rows of one resource. Every write appends its event in the same transaction. */
+export class Store {
+  readonly #resource: Resource;
+  readonly #db: Queryable;
+
+  constructor(resource: Resource, db: Queryable) {
+    this.#resource = resource;
+    this.#db = db;
+  }
+
+  /** A page of the customer's live rows, newest first, and one more when there is one. */
+  async list(scope: Scope, page: Page): Promise<Row[]> {
+    const { table, listed = {} } = this.#resource;
+    return (await this.#db(table)
+      .where({ customer_id: scope.customer_id, ...listed })
+      .whereNull('tm_delete')
+      .where('tm_create', '<', page.page_token ?? timestamp())
+      .orderBy('tm_create', 'desc')
+      .limit(page.page_size + 1)) as Row[];
+  }
+
+  /** A live row; rejects with the resource's not-found reason. Another customer's row is not found either. */
+  async get(scope: Scope, id: string): Promise<Row> {
+    return this.#found(await this.#rows(this.#db, scope, id).first());
+  }
+
+  /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
+  async insert(scope: Scope, values: Values): Promise<Row> {
+    const row = { id: newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
+    return this.#write(scope, 'created', async trx => {
+      const [inserted] = (await trx(this.#resource.table).insert(forColumns(row)).returning('*')) as Row[];
+      return inserted;
+    });
+  }
+
+  /** Changes a live row. Nothing to change is a change too: `tm_update` moves and the event is told. */
+  async update(scope: Scope, id: string, values: Values): Promise<Row> {
+    return this.#write(scope, 'updated', async trx => {
+      const changed = forColumns({ ...values, tm_update: timestamp() });
+      const [row] = (await this.#writable(trx, scope, id).update(changed).returning('*')) as Row[];
+      return row;
+    });
+  }
+
+  /** Deletes a row softly; `values` are written with it, `within` runs in the same transaction. */
+  async remove(scope: Scope, id: string, values: Values = {}, within?: Within): Promise<Row> {
+    return this.#write(
+      scope,
+      'deleted',
+      async trx => {
+        const changed = forColumns({ ...values, tm_delete: timestamp() });
+        const [row] = (await this.#writable(trx, scope, id).update(changed).returning('*')) as Row[];
+        return row;
+      },
+      within,
+    );
+  }
+
+  #rows(db: Queryable, scope: Scope, id: string) {
+    const rows = db<Row>(this.#resource.table).where('id', id).whereNull('tm_delete');
+    return scope.any_customer ? rows : rows.where('customer_id', scope.customer_id);
+  }
+
+  #writable(db: Queryable, scope: Scope, id: string) {
+    return this.#rows(db, scope, id).where(this.#resource.listed ?? {});
+  }
+
+  #found(row: Row | undefined): Row {
+    if (row) return row;
+    const { not_found, title } = this.#resource;
+    throw new PlatformError(not_found, `${title} not found.`);
+  }
+
+  async #write(
+    scope: Scope,
+    verb: 'created' | 'updated' | 'deleted',
+    change: (trx: Transaction) => Promise<Row | undefined>,
+    within?: Within,
+  ): Promise<Row> {
+    const work = async (trx: Transaction): Promise<Row> => {
+      const row = this.#found(await change(trx));
+      await this.#tell(trx, scope, verb, row);
+      await within?.(trx, row);
+      return row;
+    };
+    return (this.#db as Db).transaction(work).catch((error: unknown) => {
+      if (isDuplicate(error)) throw new PlatformError('ALREADY_EXISTS', `This ${this.#resource.name} exists already.`);
+      throw error;
+    });
+  }
+
+  async #tell(trx: Transaction, scope: Scope, verb: string, row: Row): Promise<void> {
+    const { name, told } = this.#resource;
+    const event_type = `${name}_${verb}`;
+    if (!told || !isStoredEvent(event_type)) return;
+    const { customer_id, id } = row;
+    const data = renderForEvent(this.#resource, row);
+    await appendEvent(trx, {
+      customer_id,
+      event_type,
+      resource: name,
+      resource_id: id,
+      data,
+      request_id: scope.request_id,
+    });
+  }
+}

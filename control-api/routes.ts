@@ -1,0 +1,27 @@
+import { authRoutes } from './auth/login.ts';
+import { probeRoutes } from './http/probes.ts';
+import type { Route } from './http/route.ts';
+import { accesskeyRoutes } from './resources/accesskeys.ts';
+import { activeflowRoutes } from './resources/activeflows.ts';
+import { availableNumberRoutes } from './resources/available-numbers.ts';
+import { callRoutes } from './resources/calls.ts';
+import { customerRoutes } from './resources/customer.ts';
+import { extensionRoutes } from './resources/extensions.ts';
+import { flowRoutes } from './resources/flows.ts';
+import { groupcallRoutes } from './resources/groupcalls.ts';
+import { numberRoutes } from './resources/numbers.ts';
+
+/** Every operation of the API. */
+export const routes: Route[] = [
+  ...probeRoutes,
+  ...authRoutes,
+  ...accesskeyRoutes,
+  ...activeflowRoutes,
+  ...availableNumberRoutes,
+  ...callRoutes,
+  ...customerRoutes,
+  ...extensionRoutes,
+  ...flowRoutes,
+  ...groupcallRoutes,
+  ...numberRoutes,
+];

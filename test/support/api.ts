@@ -1,0 +1,140 @@
+import { strict as assert } from 'node:assert';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { pino } from 'pino';
+import { startApp, type App } from '../../control-api/app.ts';
+import { readConfig } from '../../control-api/config.ts';
+import type { Welcome } from '../../control-api/first-start.ts';
+import { openApiDocument } from '../../control-api/openapi.ts';
+import { testDatabase, testRedis, type TestDatabase } from './database.ts';
+
+/** An answer of the API, already checked against the OpenAPI document. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Record<string, unknown>;
+  text: string;
+}
+
+export interface ApiRequest {
+  /** The accesskey of the first start by default; an empty object sends no credential. */
+  credentials?: { token?: string; accesskey?: string };
+  headers?: Record<string, string>;
+  /** Sent as it is, instead of a JSON body. */
+  raw?: string;
+}
+
+/** A control-api of a test: own database, own Redis database, own data folder. */
+export interface TestApi {
+  app: App;
+  /** `http://127.0.0.1:port`, without the version prefix. */
+  url: string;
+  dataDir: string;
+  redisUrl: string;
+  database: TestDatabase;
+  welcome: Welcome;
+  request(method: string, path: string, body?: unknown, options?: ApiRequest): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+type Json = Record<string, unknown>;
+
+/** Every object with named properties is closed, so that a test notices a field that the document does not name. */
+const closed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, closed(item)]));
+  return 'properties' in copy && copy['type'] === 'object' && !('additionalProperties' in copy)
+    ? { ...copy, additionalProperties: false }
+    : copy;
+};
+
+const document = closed(openApiDocument()) as { paths: Record<string, Record<string, Json>> };
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+// The plugin is CommonJS: its function is the default export's default.
+(addFormats as unknown as { default: (target: Ajv2020) => void }).default(ajv);
+ajv.addSchema(document, 'openapi');
+
+const pointer = (...parts: string[]): string =>
+  parts.map(part => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
+
+const validators = new Map<string, ValidateFunction>();
+
+/** The template of the document that a path fits. */
+const templateOf = (path: string): string | undefined =>
+  Object.keys(document.paths)
+    .sort((a, b) => a.split('{').length - b.split('{').length)
+    .find(template => new RegExp(`^${template.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path));
+
+const validatorOf = (path: string, method: string, status: number): ValidateFunction | undefined => {
+  const template = templateOf(path);
+  const operation = template && document.paths[template]?.[method];
+  if (!operation) return undefined;
+  const responses = operation['responses'] as Record<string, { content?: Json }>;
+  assert.ok(responses[status], `${method} ${template} answers ${status}, which OpenAPI does not name`);
+  if (!responses[status].content) return undefined;
+  const at = pointer('paths', template, method, 'responses', `${status}`, 'content', 'application/json', 'schema');
+  const known = validators.get(at) ?? ajv.compile({ $ref: `openapi#/${encodeURI(at)}` });
+  validators.set(at, known);
+  return known;
+};
+
+/** Fails the test when an answer is not what the OpenAPI document says. */
+const checkAnswer = (method: string, path: string, status: number, body: unknown): void => {
+  const validate = validatorOf(path.split('?')[0] ?? path, method.toLowerCase(), status);
+  if (validate && !validate(body))
+    assert.fail(
+      `${method} ${path} ${status} breaks OpenAPI: ${ajv.errorsText(validate.errors)} ${JSON.stringify(body)}`,
+    );
+};
+
+const withCredentials = (url: URL, headers: Headers, credentials: { token?: string; accesskey?: string }): void => {
+  if (credentials.token) headers.set('Authorization', `Bearer ${credentials.token}`);
+  if (credentials.accesskey) url.searchParams.set('accesskey', credentials.accesskey);
+};
+
+const send = async (url: URL, method: string, headers: Headers, body: string | undefined): Promise<Answer> => {
+  if (body !== undefined) headers.set('Content-Type', 'application/json');
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json') ?? false;
+  return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Json) : {} };
+};
+
+/** Starts a control-api in this process on free ports, with everything real behind it. */
+export const startTestApi = async (environment: Record<string, string> = {}): Promise<TestApi> => {
+  const [database, redis, dataDir] = [
+    await testDatabase(),
+    await testRedis(),
+    await mkdtemp(join(tmpdir(), 'trunkline-api-')),
+  ];
+  const config = readConfig({
+    HTTP_PORT: '0',
+    DATABASE_URL: database.url,
+    REDIS_URL: redis.url,
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'silent',
+    ...environment,
+  });
+  const app = await startApp(config, pino({ level: config.LOG_LEVEL }));
+  const url = `http://127.0.0.1:${app.port}`;
+  const welcome = JSON.parse(await readFile(join(dataDir, 'welcome.json'), 'utf8')) as Welcome;
+  const request: TestApi['request'] = async (method, path, body, options = {}) => {
+    const target = new URL(url + path);
+    const headers = new Headers(options.headers);
+    withCredentials(target, headers, options.credentials ?? { accesskey: welcome.accesskey });
+    const text = options.raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const answer = await send(target, method, headers, text);
+    checkAnswer(method, path, answer.status, answer.body);
+    return answer;
+  };
+  const stop = async (): Promise<void> => {
+    await app.stop();
+    await database.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  return { app, url, dataDir, redisUrl: redis.url, database, welcome, request, stop };
+};
