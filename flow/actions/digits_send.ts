@@ -30,8 +30,14 @@ export const digitsSend = defineAction({
     const duration = bounded(given.duration, SHORTEST_MS, LONGEST_MS);
     const interval = bounded(given.interval, 0, LONGEST_GAP_MS);
     const total = duration * digits.length + interval * (digits.length - 1);
-    const sending = callOf(context).sendDigits(digits, duration, interval);
-    await Promise.all([sending, pause(context.ports.clock, total, context.signal)]);
+    const failed = new AbortController();
+    const waiting = pause(context.ports.clock, total, AbortSignal.any([context.signal, failed.signal]));
+    try {
+      await callOf(context).sendDigits(digits, duration, interval);
+      await waiting;
+    } finally {
+      failed.abort();
+    }
     return next;
   },
 });

@@ -6,6 +6,9 @@ import path from 'node:path';
 /** Raised when the way speech is made changes, so that old files are not used. */
 const GENERATION = 1;
 
+/** An unfinished file of this age was left by a process that died, in milliseconds. */
+const ABANDONED_MS = 600_000;
+
 const NAME = /^[0-9a-f]{64}\.wav$/;
 
 /** Files by the hash of what they contain, the least recently used of them deleted when they grow too large. */
@@ -79,10 +82,9 @@ export class WavCache {
     const found: { name: string; size: number; used: number }[] = [];
     for (const name of await readdir(this.dir)) {
       const file = path.join(this.dir, name);
-      if (name.endsWith('.part.wav')) await rm(file, { force: true });
-      if (!NAME.test(name)) continue;
       const { size, mtimeMs } = await stat(file);
-      found.push({ name, size, used: mtimeMs });
+      if (NAME.test(name)) found.push({ name, size, used: mtimeMs });
+      else if (name.endsWith('.part.wav') && mtimeMs < Date.now() - ABANDONED_MS) await rm(file, { force: true });
     }
     for (const { name, size } of found.sort((a, b) => a.used - b.used)) this.#touch(name, size);
   }

@@ -13,6 +13,8 @@ export interface Speech {
    * @throws Error when no provider can say it, or the signal's reason when it aborts
    */
   synthesize(speech: SpeechRequest, signal?: AbortSignal): Promise<string>;
+  /** Names of the providers whose programs are installed, for the log and the state of health. */
+  providers(): Promise<string[]>;
 }
 
 export interface SpeechOptions {
@@ -69,6 +71,12 @@ class CachedSpeech implements Speech {
       this.#log.warn({ provider: first.name, reason: String(error) }, 'speech falls back to the other provider');
       return this.#made(second, { ...speech, voice_id: '' }, signal);
     }
+  }
+
+  async providers(): Promise<string[]> {
+    const all = [this.#flite, this.#espeak];
+    const installed = await Promise.all(all.map(provider => provider.available()));
+    return all.filter((_, index) => installed[index]).map(({ name }) => name);
   }
 
   /** The provider to ask first and the one to fall back to, if it speaks the language (voice-and-flows 6.3 talk). */

@@ -223,6 +223,11 @@ describe('digits_send', () => {
       assert.deepEqual([world.heard[0], world.clock.elapsed], [heard, ms]);
     });
 
+  it('ends with its leg', async () => {
+    const world = await play([action('s', 'digits_send', { digits: '123' })], [], { broken: ['sendDigits'] });
+    assert.deepEqual([world.clock.elapsed, world.clock.waiting, world.warnings.length], [0, 0, 1]);
+  });
+
   it('of nothing moves on', async () => {
     assert.deepEqual((await play([action('s', 'digits_send', { digits: 'xyz' })])).heard, ['hangup normal']);
   });
