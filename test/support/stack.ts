@@ -189,7 +189,13 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const baseUrl = localUrl(settings);
   const healthy = async (timeoutMs = READY_TIMEOUT_MS): Promise<void> => {
     const health = await untilHealthy(baseUrl, { timeoutMs });
-    if (!health.ready) throw new Error(`The stack is not well: ${health.detail}\n${lines.slice(-30).join('\n')}`);
+    if (!health.ready)
+      throw new Error(
+        `The stack is not well: ${health.detail}\n${lines
+          .filter(line => !line.includes('GET /health'))
+          .slice(-30)
+          .join('\n')}`,
+      );
   };
   const stop = async (): Promise<void> => {
     for (const one of all) await one.stop();
