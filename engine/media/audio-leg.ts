@@ -1,0 +1,246 @@
+import { EventEmitter } from 'node:events';
+import type { MediaClock } from './clock.ts';
+import { frameSamples, tickMs } from './clock.ts';
+import type { LegStats } from './leg-stats.ts';
+import { legStats } from './leg-stats.ts';
+import type { RemoteParty } from './remote-party.ts';
+import { speaks } from './remote-party.ts';
+import { Rtcp } from './rtcp.ts';
+import type { RtpPorts, RtpSocket } from './rtp-ports.ts';
+import { RtpReceiver } from './rtp-receiver.ts';
+import { RtpSender } from './rtp-sender.ts';
+import type { Digit } from './telephone-event.ts';
+import { saturate } from './tones.ts';
+
+export type { RemoteParty } from './remote-party.ts';
+export type { LegStats } from './leg-stats.ts';
+
+/** Something to be heard, 20 ms (160 samples at 8 kHz) at a time. */
+export interface FrameSource {
+  /** Fills the frame; false when there is no more, with the frame left alone. */
+  read(frame: Int16Array): boolean;
+  /** Samples given out so far, from the start of the material (so with the seek offset). */
+  position?: number;
+}
+
+/** Sees both directions of a leg at every tick. The frames are valid during the call only. */
+export interface AudioTap {
+  frame(said: Int16Array, heard: Int16Array): void;
+}
+
+/** How a leg is opened. */
+export interface AudioLegOptions {
+  ports: RtpPorts;
+  clock: MediaClock;
+  /** Without a packet for so long, while the party should send, the leg emits `idle`. Default 30 000. */
+  idleMs?: number;
+}
+
+interface AudioLegEvents {
+  digit: [Digit];
+  'first-packet': [];
+  idle: [];
+}
+
+interface Waiter {
+  target: number;
+  resolve: () => void;
+}
+
+/**
+ * One RTP stream pair with one party. At every tick it takes what the party said, makes up what the party hears (a
+ * bridge, its own echo and a source, mixed) and sends it. Emits `digit` at the end of each key press, `first-packet` once,
+ * and `idle` when the party has fallen silent on the wire.
+ */
+export class AudioLeg extends EventEmitter<AudioLegEvents> {
+  readonly localPort: number;
+  readonly #rtp: RtpSocket;
+  readonly #clock: MediaClock;
+  readonly #receiver: RtpReceiver;
+  readonly #sender: RtpSender;
+  readonly #rtcp: Rtcp;
+  readonly #unsubscribe: () => void;
+  readonly #idleTicks: number;
+  readonly #said = new Int16Array(frameSamples);
+  readonly #heard = new Int16Array(frameSamples);
+  readonly #played = new Int16Array(frameSamples);
+  readonly #muted = { read: false, write: false };
+  #taps: readonly AudioTap[] = [];
+  #waiters: Waiter[] = [];
+  #saidTick = -1;
+  #remote: RemoteParty | null = null;
+  #source: FrameSource | null = null;
+  #peer: AudioLeg | null = null;
+  #echo = false;
+  #idle = false;
+  #closed = false;
+
+  /** Binds a port and starts sending and receiving. Rejects with RtpPortsExhaustedError when there is none. */
+  static async open(options: AudioLegOptions): Promise<AudioLeg> {
+    return new AudioLeg(await options.ports.acquire(), options);
+  }
+
+  private constructor(rtp: RtpSocket, { clock, idleMs = 30_000 }: AudioLegOptions) {
+    super();
+    this.localPort = rtp.port;
+    this.#rtp = rtp;
+    this.#clock = clock;
+    this.#idleTicks = Math.max(1, Math.round(idleMs / tickMs));
+    this.#sender = new RtpSender(rtp.socket);
+    this.#receiver = new RtpReceiver(
+      clock,
+      digit => this.#pressed(digit),
+      () => this.emit('first-packet'),
+    );
+    this.#rtcp = new Rtcp(rtp.rtcp, this.#sender, this.#receiver);
+    rtp.socket.on('message', (bytes, from) => this.#receiver.datagram(bytes, from));
+    rtp.socket.on('error', () => this.#sender.counts.failed++); // nothing to repair: the idle event tells
+    this.#unsubscribe = clock.subscribe(() => this.#tick());
+  }
+
+  /** The party as its description tells; may be called again (re-INVITE). Null sends nothing. */
+  setRemote(remote: RemoteParty | null): void {
+    this.#remote = remote ? { ...remote } : null;
+    this.#receiver.setRemote(this.#remote);
+    this.#sender.setRemote(this.#remote);
+    this.#idle = false;
+  }
+
+  /** What the party hears from the next tick on; null is silence, which is sent too. */
+  setSource(source: FrameSource | null): void {
+    this.#source = source;
+  }
+
+  /** Shows a tap both directions at every tick, until the returned function is called. */
+  addTap(tap: AudioTap): () => void {
+    const entry: AudioTap = { frame: (said, heard) => tap.frame(said, heard) };
+    this.#taps = [...this.#taps, entry];
+    return () => {
+      this.#taps = this.#taps.filter(one => one !== entry);
+    };
+  }
+
+  /** Lets two parties hear each other; takes both out of any other bridge. */
+  bridge(other: AudioLeg): void {
+    if (other === this) throw new TypeError('a leg cannot be bridged with itself');
+    this.unbridge();
+    other.unbridge();
+    this.#peer = other;
+    other.#peer = this;
+  }
+
+  /** Takes the bridge apart, if there is one. */
+  unbridge(): void {
+    if (this.#peer) this.#peer.#peer = null;
+    this.#peer = null;
+  }
+
+  /** Lets the party hear itself. */
+  echo(on: boolean): void {
+    this.#echo = on;
+  }
+
+  /** `read`: nobody hears the party. `write`: the party hears nothing. Digits pass all the same. */
+  mute(direction: 'read' | 'write', on: boolean): void {
+    this.#muted[direction] = on;
+  }
+
+  /**
+   * Presses keys towards the party: `0-9 * # A-D`, `w` and `W` wait 0.5 and 1 s. Default 100 ms each and 100 ms between
+   * them. Resolves when all have been sent, or the leg is closed.
+   */
+  sendDigits(digits: string, durationMs = 100, gapMs = 100): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    const sender = this.#sender.digits;
+    sender.push(digits, durationMs, gapMs);
+    const target = sender.pushed;
+    return sender.finished >= target
+      ? Promise.resolve()
+      : new Promise(resolve => this.#waiters.push({ target, resolve }));
+  }
+
+  /** What the party said in the current tick: the same frame for everybody who asks. */
+  said(): Int16Array {
+    if (this.#saidTick === this.#clock.now) return this.#said;
+    this.#saidTick = this.#clock.now;
+    this.#receiver.jitter.read(this.#said);
+    if (this.#muted.read) this.#said.fill(0);
+    return this.#said;
+  }
+
+  /** Counters of both directions, named as the real server's channel variables. */
+  stats(): LegStats {
+    return legStats(this.#receiver, this.#sender, this.#rtcp);
+  }
+
+  /** Frees the port and everything else; may be called twice. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#unsubscribe();
+    this.unbridge();
+    this.#sender.digits.clear();
+    this.#resolveWaiters();
+    this.#taps = [];
+    this.#source = null;
+    this.#rtcp.close();
+    this.#rtp.release();
+    this.removeAllListeners();
+  }
+
+  #tick(): void {
+    const said = this.said();
+    this.#compose(said);
+    for (const tap of this.#taps) tap.frame(said, this.#heard);
+    this.#sender.tick(this.#heard, this.#receiver.source);
+    this.#resolveWaiters();
+    this.#receiver.tick();
+    this.#rtcp.tick();
+    this.#watchIdle();
+  }
+
+  /** Writes what the party hears. */
+  #compose(said: Int16Array): void {
+    const heard = this.#heard;
+    if (this.#peer) heard.set(this.#peer.said());
+    else if (this.#echo) heard.set(said);
+    else heard.fill(0);
+    if (this.#readSource())
+      for (let i = 0; i < frameSamples; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
+    if (this.#muted.write) heard.fill(0);
+  }
+
+  #readSource(): boolean {
+    const source = this.#source;
+    if (!source) return false;
+    let more = false;
+    try {
+      more = source.read(this.#played);
+    } finally {
+      if (!more && this.#source === source) this.#source = null; // finished or broken: not asked again
+    }
+    return more;
+  }
+
+  #pressed(digit: Digit): void {
+    const peer = this.#peer;
+    if (peer) void peer.sendDigits(digit.digit, digit.duration_samples / 8);
+    this.emit('digit', digit);
+  }
+
+  #resolveWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const done = this.#sender.digits.finished;
+    for (const waiter of this.#waiters) if (waiter.target <= done) waiter.resolve();
+    this.#waiters = this.#waiters.filter(one => one.target > done);
+  }
+
+  #watchIdle(): void {
+    const silent = this.#clock.now - this.#receiver.lastTick >= this.#idleTicks;
+    if (!silent) this.#idle = false;
+    else if (!this.#idle && this.#remote && speaks(this.#remote)) {
+      this.#idle = true;
+      this.emit('idle');
+    }
+  }
+}

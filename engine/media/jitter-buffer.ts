@@ -1,0 +1,273 @@
+import { frameSamples, sampleRate } from './clock.ts';
+import { sequenceDistance, timestampDistance } from './rtp.ts';
+
+const ring = 8192;
+const mask = ring - 1;
+const minDepth = 320;
+const maxDepth = 1600;
+const margin = 80;
+const windowPackets = 150;
+const fadeFrames = 3;
+
+/** What has come in and what became of it. */
+export interface JitterStats {
+  received: number;
+  late: number;
+  duplicate: number;
+  /** Frames of 20 ms that had to be made up, and all frames read since the first packet. */
+  concealed: number;
+  played: number;
+  resets: number;
+  /** Sequence numbers that never came (RFC 3550 §A.3). */
+  lost: number;
+  depth_ms: number;
+}
+
+/**
+ * Puts received audio in order and hands it out at the pace of the clock. Samples live in a ring addressed by RTP
+ * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 40 and
+ * 200 ms: a late packet deepens it, a quiet stretch without need shortens it. What is missing is concealed by repeating
+ * the last frame, fading out over 60 ms.
+ */
+export class JitterBuffer {
+  readonly #samples = new Int16Array(ring);
+  readonly #valid = new Uint8Array(ring);
+  readonly #lastFrame = new Int16Array(frameSamples);
+  #started = false;
+  #ssrc = 0;
+  #playout = 0;
+  #newest = 0;
+  #lastSequence = 0;
+  #firstSequence = 0;
+  #cycles = 0;
+  #arrivals = 0;
+  #suspect: { sequence: number; timestamp: number } | null = null;
+  #muteFrom = 0;
+  #muteSamples = 0;
+  #lossRun = fadeFrames;
+  #heard = false;
+  #windowMin = Infinity;
+  #windowCount = 0;
+  #excess = 0;
+  #concealed = 0;
+  #played = 0;
+  #received = 0;
+  #late = 0;
+  #duplicate = 0;
+  #resets = 0;
+
+  /**
+   * Takes the samples of one packet (8 kHz, at most 200 ms). False when they came too late, twice, or do not fit the
+   * stream; two packets in a row that agree with each other start the stream anew.
+   */
+  push(sequence: number, timestamp: number, ssrc: number, samples: Int16Array, count: number): boolean {
+    this.#received += 1;
+    if (!this.#started || ssrc !== this.#ssrc) this.#reset(sequence, timestamp, ssrc);
+    else if (this.#jumped(timestamp) && !this.#follow(sequence, timestamp)) return false;
+    this.#count(sequence);
+    const ahead = timestampDistance(timestamp, this.#playout);
+    this.#observe(ahead);
+    return this.#store(timestamp, samples, count);
+  }
+
+  /** Counts a packet of the stream that carries no audio, so that it is not taken for a lost one. */
+  note(sequence: number): void {
+    if (this.#started) this.#count(sequence);
+  }
+
+  /**
+   * Silences a stretch of the stream: a key was pressed then, and its tone must not be heard as noise. Timestamp and
+   * length are those of the telephone event.
+   */
+  silence(timestamp: number, samples: number): void {
+    if (!this.#started) return;
+    const from = timestampDistance(timestamp, this.#playout);
+    if (from > ring / 2 || from < -ring) return;
+    this.#muteFrom = timestamp;
+    this.#muteSamples = Math.min(samples, 0xffff) + frameSamples;
+    const until = Math.min(from + this.#muteSamples, ring - frameSamples);
+    for (let i = Math.max(0, from); i < until; i++) {
+      this.#samples[(this.#playout + i) & mask] = 0;
+      this.#valid[(this.#playout + i) & mask] = 1;
+    }
+    if (until > timestampDistance(this.#newest, this.#playout)) this.#newest = (this.#playout + until) >>> 0;
+  }
+
+  /** Writes the next 20 ms into `frame`. False when it is silence because nothing has come for a while. */
+  read(frame: Int16Array): boolean {
+    if (!this.#started) {
+      frame.fill(0);
+      return false;
+    }
+    this.#adapt();
+    const found = this.#take(frame);
+    this.#playout = (this.#playout + frameSamples) >>> 0;
+    if (timestampDistance(this.#newest, this.#playout) < 0) this.#newest = this.#playout;
+    this.#played += 1;
+    if (found === frameSamples) this.#remember(frame);
+    else if (found === 0) return this.#conceal(frame);
+    return true;
+  }
+
+  /** How many packets of the stream should have come, how many did not, and the highest number with its cycles. */
+  sequences(): { expected: number; lost: number; highest: number } {
+    const highest = this.#cycles + this.#lastSequence;
+    const expected = this.#started ? highest - this.#firstSequence + 1 : 0;
+    return { expected, lost: Math.max(0, expected - this.#arrivals), highest };
+  }
+
+  /** What has happened so far. */
+  stats(): JitterStats {
+    return {
+      received: this.#received,
+      late: this.#late,
+      duplicate: this.#duplicate,
+      concealed: this.#concealed,
+      played: this.#played,
+      resets: this.#resets,
+      lost: this.sequences().lost,
+      depth_ms: this.#started ? Math.max(0, timestampDistance(this.#newest, this.#playout)) / 8 : 0,
+    };
+  }
+
+  #reset(sequence: number, timestamp: number, ssrc: number): void {
+    if (this.#started) this.#resets += 1;
+    this.#started = true;
+    this.#ssrc = ssrc;
+    this.#valid.fill(0);
+    this.#playout = (timestamp - minDepth) >>> 0;
+    this.#newest = this.#playout;
+    this.#lastSequence = this.#firstSequence = sequence;
+    this.#cycles = 0;
+    this.#arrivals = 0;
+    this.#suspect = null;
+    this.#muteSamples = 0;
+    this.#heard = false;
+    this.#restartWindow();
+  }
+
+  /** Counts the arrivals of the stream, for the loss rate. */
+  #count(sequence: number): void {
+    this.#arrivals += 1;
+    if (sequenceDistance(sequence, this.#lastSequence) <= 0) return;
+    if (sequence < this.#lastSequence) this.#cycles += 0x10000;
+    this.#lastSequence = sequence;
+  }
+
+  /** True when a timestamp lies where no packet of this stream can: over 200 ms late, or more than half a second early. */
+  #jumped(timestamp: number): boolean {
+    const ahead = timestampDistance(timestamp, this.#playout);
+    return ahead < -maxDepth || ahead > ring / 2;
+  }
+
+  /** After a jump: goes along when this packet follows the last one, or a first one that jumped the same way. */
+  #follow(sequence: number, timestamp: number): boolean {
+    const before = this.#suspect;
+    const agrees = before !== null && Math.abs(timestampDistance(timestamp, before.timestamp)) < sampleRate;
+    const follows = before !== null && sequenceDistance(sequence, before.sequence) === 1;
+    if ((agrees && follows) || sequenceDistance(sequence, this.#lastSequence) === 1) {
+      this.#reset(sequence, timestamp, this.#ssrc);
+      return true;
+    }
+    this.#suspect = { sequence, timestamp };
+    this.#late += 1;
+    return false;
+  }
+
+  #store(timestamp: number, samples: Int16Array, count: number): boolean {
+    const ahead = timestampDistance(timestamp, this.#playout);
+    if (ahead + count <= 0) {
+      this.#late += 1;
+      return false;
+    }
+    if (ahead >= 0 && this.#valid[timestamp & mask] === 1 && !this.#muted(timestamp)) {
+      this.#duplicate += 1;
+      return false;
+    }
+    for (let i = Math.max(0, -ahead); i < count; i++) {
+      const at = (timestamp + i) & mask;
+      this.#samples[at] = this.#muted(timestamp + i) ? 0 : (samples[i] ?? 0);
+      this.#valid[at] = 1;
+    }
+    const end = (timestamp + count) >>> 0;
+    if (timestampDistance(end, this.#newest) > 0) this.#newest = end;
+    return true;
+  }
+
+  #muted(timestamp: number): boolean {
+    if (this.#muteSamples === 0) return false;
+    const into = timestampDistance(timestamp >>> 0, this.#muteFrom);
+    return into >= 0 && into < this.#muteSamples;
+  }
+
+  /** Learns from how early a packet came. A late one deepens the buffer at once. */
+  #observe(ahead: number): void {
+    if (ahead < 0) {
+      const depth = timestampDistance(this.#newest, this.#playout);
+      if (depth < maxDepth) this.#playout = (this.#playout - frameSamples) >>> 0;
+      this.#restartWindow();
+      return;
+    }
+    if (ahead < this.#windowMin) this.#windowMin = ahead;
+    if (++this.#windowCount < windowPackets) return;
+    this.#excess = this.#windowMin > minDepth ? this.#windowMin - minDepth + margin : 0;
+    this.#restartWindow();
+  }
+
+  #restartWindow(): void {
+    this.#windowMin = Infinity;
+    this.#windowCount = 0;
+  }
+
+  /** Shortens a buffer that is deeper than needed: by a quiet frame when it can wait, at once when it is over 200 ms. */
+  #adapt(): void {
+    const depth = timestampDistance(this.#newest, this.#playout);
+    if (depth > maxDepth + 2 * frameSamples) {
+      this.#discard(depth - minDepth - frameSamples);
+      this.#restartWindow();
+    } else if (this.#excess >= frameSamples && this.#quietAhead()) {
+      this.#discard(frameSamples);
+      this.#excess -= frameSamples;
+    }
+  }
+
+  #discard(count: number): void {
+    for (let i = 0; i < count; i++) this.#valid[(this.#playout + i) & mask] = 0;
+    this.#playout = (this.#playout + count) >>> 0;
+  }
+
+  #quietAhead(): boolean {
+    let sum = 0;
+    for (let i = 0; i < frameSamples; i++) sum += Math.abs(this.#samples[(this.#playout + i) & mask] ?? 0);
+    return sum < frameSamples * 60;
+  }
+
+  /** Moves the next samples into the frame, zeros where none are; the number found. */
+  #take(frame: Int16Array): number {
+    let found = 0;
+    for (let i = 0; i < frameSamples; i++) {
+      const at = (this.#playout + i) & mask;
+      const valid = this.#valid[at] ?? 0;
+      frame[i] = valid === 1 ? (this.#samples[at] ?? 0) : 0;
+      found += valid;
+      this.#valid[at] = 0;
+    }
+    return found;
+  }
+
+  #remember(frame: Int16Array): void {
+    this.#lastFrame.set(frame);
+    this.#lossRun = 0;
+    this.#heard = true;
+  }
+
+  #conceal(frame: Int16Array): boolean {
+    const gain = 1 - (this.#lossRun + 0.5) / fadeFrames;
+    const gap = this.#lossRun < fadeFrames || timestampDistance(this.#newest, this.#playout) > 0;
+    if (this.#heard && gap) this.#concealed += 1;
+    this.#lossRun += 1;
+    if (gain <= 0) return false;
+    for (let i = 0; i < frameSamples; i++) frame[i] = (this.#lastFrame[i] ?? 0) * gain;
+    return true;
+  }
+}

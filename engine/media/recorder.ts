@@ -1,0 +1,189 @@
+import { EventEmitter } from 'node:events';
+import type { FileHandle } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
+import type { AudioTap } from './audio-leg.ts';
+import { frameSamples, sampleRate } from './clock.ts';
+import { saturate } from './tones.ts';
+import { wavHeader } from './sources/wav-format.ts';
+
+const headerBytes = 44;
+const flushBytes = 16_000;
+const maxPending = 8 * 1024 * 1024;
+
+/** Whose voice goes into the file: the party's alone, both mixed, or the party left and what it hears right. */
+export type RecordingLayout = 'said' | 'mix' | 'stereo';
+
+/** Why a recording ended by itself. */
+export type RecordingEnd = 'limit' | 'silence' | 'error';
+
+/** How to record. */
+export interface RecorderOptions {
+  /** Default `mix`. */
+  layout?: RecordingLayout;
+  /** Milliseconds of audio after which the recording ends. */
+  maxMs?: number;
+  /** Ends after this many seconds below the threshold (mean of the absolute samples of what the party says). */
+  silence?: { threshold: number; seconds: number };
+}
+
+/** What lies in the file. */
+export interface Recorded {
+  samples: number;
+  duration_ms: number;
+  bytes: number;
+}
+
+interface RecorderEvents {
+  ended: [RecordingEnd];
+}
+
+/**
+ * Writes a leg's audio to a file while it is spoken: 16-bit WAV at 8 kHz, or headerless with `.r8`, `.raw` and `.sln`. The
+ * header is brought up to date with every write, so that a crash leaves a file that plays. Emits `ended` once when a limit, silence
+ * or the disk ends it; `stop` is still to be called.
+ */
+export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
+  readonly path: string;
+  readonly #file: FileHandle;
+  readonly #layout: RecordingLayout;
+  readonly #headed: boolean;
+  readonly #maxSamples: number;
+  readonly #silence: { threshold: number; frames: number } | null;
+  #chunk: Buffer;
+  #filled = 0;
+  #written: number;
+  #pendingBytes = 0;
+  #work: Promise<void> = Promise.resolve();
+  #samples = 0;
+  #quietFrames = 0;
+  #paused = false;
+  #ended = false;
+  #stopping: Promise<Recorded> | null = null;
+
+  /** Creates the file and the folders above it. Rejects with the system's error, or a TypeError for another kind of file. */
+  static async open(path: string, options: RecorderOptions = {}): Promise<Recorder> {
+    const extension = extname(path).toLowerCase();
+    if (!['.wav', '.r8', '.raw', '.sln'].includes(extension))
+      throw new TypeError(`cannot record ${extension || 'a file without extension'}`);
+    await mkdir(dirname(path), { recursive: true });
+    const file = await open(path, 'w', 0o640);
+    const recorder = new Recorder(path, file, extension === '.wav', options);
+    await recorder.#writeHeader();
+    return recorder;
+  }
+
+  private constructor(path: string, file: FileHandle, headed: boolean, options: RecorderOptions) {
+    super();
+    this.path = path;
+    this.#file = file;
+    this.#headed = headed;
+    this.#written = headed ? headerBytes : 0;
+    this.#layout = options.layout ?? 'mix';
+    this.#maxSamples = options.maxMs === undefined ? Infinity : Math.round((options.maxMs * sampleRate) / 1000);
+    const silence = options.silence;
+    this.#silence = silence
+      ? { threshold: silence.threshold, frames: Math.max(1, Math.round(silence.seconds * 50)) }
+      : null;
+    this.#chunk = this.#newChunk();
+  }
+
+  /** Samples recorded so far, per channel. */
+  get samples(): number {
+    return this.#samples;
+  }
+
+  /** Takes 20 ms; nothing while paused or after the end. */
+  frame(said: Int16Array, heard: Int16Array): void {
+    if (this.#ended || this.#paused) return;
+    this.#append(said, heard);
+    this.#samples += frameSamples;
+    if (this.#filled >= flushBytes) this.#flush();
+    if (this.#samples >= this.#maxSamples) this.#end('limit');
+    else if (this.#silence && this.#isQuiet(said, this.#silence)) this.#end('silence');
+  }
+
+  /** Leaves out what is said until `resume`. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  /** Goes on after a pause. */
+  resume(): void {
+    this.#paused = false;
+  }
+
+  /** Writes what is left and closes the file; the same answer every time. Rejects when the disk has failed. */
+  stop(): Promise<Recorded> {
+    this.#ended = true;
+    this.#stopping ??= this.#finish();
+    return this.#stopping;
+  }
+
+  #append(said: Int16Array, heard: Int16Array): void {
+    for (let i = 0; i < frameSamples; i++) {
+      const own = said[i] ?? 0;
+      const other = heard[i] ?? 0;
+      if (this.#layout === 'stereo') {
+        this.#put(own);
+        this.#put(other);
+      } else this.#put(this.#layout === 'mix' ? saturate(own + other) : own);
+    }
+  }
+
+  #put(sample: number): void {
+    this.#chunk.writeInt16LE(sample, this.#filled);
+    this.#filled += 2;
+  }
+
+  /** Room for the frame that makes it full, too. */
+  #newChunk(): Buffer {
+    return Buffer.allocUnsafe(flushBytes + frameSamples * 4);
+  }
+
+  #flush(): void {
+    if (this.#pendingBytes > maxPending) return this.#end('error');
+    const chunk = this.#chunk.subarray(0, this.#filled);
+    this.#chunk = this.#newChunk();
+    this.#filled = 0;
+    this.#pendingBytes += chunk.length;
+    this.#work = this.#work.then(() => this.#write(chunk));
+    this.#work.catch(() => this.#end('error')); // stop() rejects with it
+  }
+
+  async #write(chunk: Buffer): Promise<void> {
+    await this.#file.write(chunk, 0, chunk.length, this.#written);
+    this.#written += chunk.length;
+    this.#pendingBytes -= chunk.length;
+    await this.#writeHeader();
+  }
+
+  async #writeHeader(): Promise<void> {
+    if (!this.#headed) return;
+    const header = wavHeader(sampleRate, this.#layout === 'stereo' ? 2 : 1, this.#written - headerBytes);
+    await this.#file.write(header, 0, headerBytes, 0);
+  }
+
+  async #finish(): Promise<Recorded> {
+    try {
+      if (this.#filled > 0) this.#flush();
+      await this.#work;
+    } finally {
+      await this.#file.close();
+    }
+    return { samples: this.#samples, duration_ms: Math.round(this.#samples / 8), bytes: this.#written };
+  }
+
+  #isQuiet(said: Int16Array, { threshold, frames }: { threshold: number; frames: number }): boolean {
+    let sum = 0;
+    for (const sample of said) sum += Math.abs(sample);
+    this.#quietFrames = sum / said.length < threshold ? this.#quietFrames + 1 : 0;
+    return this.#quietFrames >= frames;
+  }
+
+  #end(reason: RecordingEnd): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.emit('ended', reason);
+  }
+}

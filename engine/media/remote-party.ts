@@ -1,0 +1,29 @@
+import type { Codec } from './g711.ts';
+
+/** Directions of RFC 8866 §6.7. */
+export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+
+/** The far end of a leg as its session description tells. */
+export interface RemoteParty {
+  address: string;
+  port: number;
+  codec: Codec;
+  payloadType: number;
+  /** Payload number of telephone-event/8000; null sends digits as tones. */
+  telephoneEvent: number | null;
+  /** Milliseconds of audio per packet that the party wants, 10 to 120. */
+  ptime: number;
+  /** As the party means it: with `sendonly` and `inactive` we send nothing to it. */
+  direction: Direction;
+}
+
+/** True when the party wants to hear us. */
+export function listens(remote: RemoteParty): boolean {
+  const wanted = remote.direction === 'sendrecv' || remote.direction === 'recvonly';
+  return wanted && remote.port > 0 && remote.address !== '0.0.0.0' && remote.address !== '::';
+}
+
+/** True when the party is expected to send. */
+export function speaks(remote: RemoteParty): boolean {
+  return remote.direction === 'sendrecv' || remote.direction === 'sendonly';
+}

@@ -1,0 +1,140 @@
+import type { RemoteInfo } from 'node:dgram';
+import type { MediaClock } from './clock.ts';
+import type { Codec } from './g711.ts';
+import { decode } from './g711.ts';
+import { JitterBuffer } from './jitter-buffer.ts';
+import type { RemoteParty } from './remote-party.ts';
+import { emptyHeader, parseRtp } from './rtp.ts';
+import type { Digit } from './telephone-event.ts';
+import { DigitReceiver } from './telephone-event.ts';
+
+const maxPayload = 1600;
+const relatchTicks = 50;
+const comfortNoise = 13;
+
+/** An address that packets come from. */
+export interface Source {
+  address: string;
+  port: number;
+}
+
+/** Packets and bytes of what came in. */
+export interface ReceivedCounts {
+  packets: number;
+  media: number;
+  digits: number;
+  noise: number;
+  skipped: number;
+  bytes: number;
+  mediaBytes: number;
+}
+
+/**
+ * The receiving half of a leg: from datagrams to ordered audio and digits. The first packet decides which source is
+ * the party's (symmetric RTP, RFC 4961); another source is believed only when it is the signalled one or after a second of
+ * silence, so that a stranger cannot take the stream over.
+ */
+export class RtpReceiver {
+  readonly counts: ReceivedCounts = { packets: 0, media: 0, digits: 0, noise: 0, skipped: 0, bytes: 0, mediaBytes: 0 };
+  readonly jitter = new JitterBuffer();
+  /** Where packets really come from; null before the first one. */
+  source: Source | null = null;
+  /** Tick of the last packet that was believed. */
+  lastTick: number;
+  /** Stream identifier of the last packet, for RTCP. */
+  ssrc: number | null = null;
+  readonly #clock: MediaClock;
+  readonly #onFirst: () => void;
+  readonly #digits: DigitReceiver;
+  readonly #header = emptyHeader();
+  readonly #samples = new Int16Array(maxPayload);
+  #remote: RemoteParty | null = null;
+
+  constructor(clock: MediaClock, onDigit: (digit: Digit) => void, onFirst: () => void) {
+    this.#clock = clock;
+    this.#digits = new DigitReceiver(onDigit);
+    this.#onFirst = onFirst;
+    this.lastTick = clock.now;
+  }
+
+  /** The party as signalled. Another address or port than before makes the next packet decide anew. */
+  setRemote(remote: RemoteParty | null): void {
+    const same = remote?.address === this.#remote?.address && remote?.port === this.#remote?.port;
+    if (this.#remote !== null && !same) this.source = null;
+    this.#remote = remote;
+    this.lastTick = this.#clock.now;
+  }
+
+  /** Takes a datagram, whatever it holds. */
+  datagram(bytes: Buffer, from: RemoteInfo): void {
+    const header = this.#header;
+    this.counts.packets += 1;
+    this.counts.bytes += bytes.length;
+    if (!parseRtp(bytes, header) || !this.#believe(from)) {
+      this.counts.skipped += 1;
+      return;
+    }
+    this.lastTick = this.#clock.now;
+    if (header.ssrc !== this.ssrc) this.#newStream(header.ssrc);
+    this.#payload(bytes);
+  }
+
+  /** To be called at every tick. */
+  tick(): void {
+    this.#digits.tick(this.#clock.now);
+  }
+
+  #payload(bytes: Buffer): void {
+    const { payloadType, payloadStart, payloadEnd, timestamp } = this.#header;
+    const codec = this.#codecOf(payloadType);
+    const count = payloadEnd - payloadStart;
+    if (codec !== null && count > 0 && count <= maxPayload) this.#audio(bytes, codec, count);
+    else if (payloadType === this.#remote?.telephoneEvent) this.#event(bytes, payloadStart, payloadEnd, timestamp);
+    else if (payloadType === comfortNoise) this.#noise();
+    else this.counts.skipped += 1;
+  }
+
+  #audio(bytes: Buffer, codec: Codec, count: number): void {
+    const { payloadStart, sequence, timestamp, ssrc } = this.#header;
+    this.counts.media += 1;
+    this.counts.mediaBytes += count;
+    decode(codec, bytes, payloadStart, count, this.#samples);
+    if (!this.jitter.push(sequence, timestamp, ssrc, this.#samples, count)) this.counts.skipped += 1;
+  }
+
+  #event(bytes: Buffer, start: number, end: number, timestamp: number): void {
+    this.counts.digits += 1;
+    this.jitter.note(this.#header.sequence);
+    if (end - start >= 4) this.jitter.silence(timestamp, bytes.readUInt16BE(start + 2));
+    this.#digits.packet(bytes, start, end, timestamp, this.#clock.now);
+  }
+
+  /** Comfort noise (RFC 3389) is heard as silence. */
+  #noise(): void {
+    this.counts.noise += 1;
+    this.jitter.note(this.#header.sequence);
+  }
+
+  /** The negotiated number, and the two static ones in case a party uses what it has offered. */
+  #codecOf(payloadType: number): Codec | null {
+    if (payloadType === this.#remote?.payloadType) return this.#remote.codec;
+    if (payloadType === this.#remote?.telephoneEvent) return null;
+    if (payloadType === 0) return 'PCMU';
+    return payloadType === 8 ? 'PCMA' : null;
+  }
+
+  #believe(from: RemoteInfo): boolean {
+    const source = this.source;
+    if (source?.address === from.address && source.port === from.port) return true;
+    const signalled = from.address === this.#remote?.address && from.port === this.#remote.port;
+    if (source && !signalled && this.#clock.now - this.lastTick < relatchTicks) return false;
+    this.source = { address: from.address, port: from.port };
+    return true;
+  }
+
+  #newStream(ssrc: number): void {
+    if (this.ssrc === null) this.#onFirst();
+    else this.#digits.restart();
+    this.ssrc = ssrc;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Socket } from 'node:dgram';
+import { frameSamples } from './clock.ts';
+import { encode } from './g711.ts';
+import type { RemoteParty } from './remote-party.ts';
+import { listens } from './remote-party.ts';
+import { headerBytes, OutgoingStream, writeRtpHeader } from './rtp.ts';
+import type { Source } from './rtp-receiver.ts';
+import { addDigitTone } from './tones.ts';
+import type { EventPacket } from './telephone-event.ts';
+import { DigitSender, keyOf, writeEvent } from './telephone-event.ts';
+
+const maxPtime = 120;
+const buffers = 8;
+
+/** Packets and bytes of what went out. */
+export interface SentCounts {
+  packets: number;
+  media: number;
+  digits: number;
+  bytes: number;
+  mediaBytes: number;
+  failed: number;
+}
+
+/** The sending half of a leg: 20 ms frames in, packets of the party's length out, digits in place of audio. */
+export class RtpSender {
+  readonly counts: SentCounts = { packets: 0, media: 0, digits: 0, bytes: 0, mediaBytes: 0, failed: 0 };
+  readonly digits = new DigitSender();
+  readonly stream = new OutgoingStream();
+  readonly #socket: Socket;
+  readonly #pending = new Int16Array((maxPtime / 20 + 1) * frameSamples);
+  readonly #packets = Array.from({ length: buffers }, () => Buffer.alloc(headerBytes + maxPtime * 8));
+  #pendingCount = 0;
+  #nextPacket = 0;
+  #eventTimestamp = 0;
+  #marker = true;
+  #remote: RemoteParty | null = null;
+  #packetSamples = frameSamples;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** The party as signalled; null stops sending. */
+  setRemote(remote: RemoteParty | null): void {
+    this.#remote = remote;
+    const ptime = Math.min(maxPtime, Math.max(10, Math.round((remote?.ptime ?? 20) / 10) * 10));
+    this.#packetSamples = ptime * 8;
+    this.#pendingCount = 0;
+    this.#marker = true;
+  }
+
+  /**
+   * Sends what the party hears in this tick, or a digit in its place. `frame` may be overwritten. `source` is where the
+   * party's packets come from, which is believed more than its description.
+   */
+  tick(frame: Int16Array, source: Source | null): void {
+    const remote = this.#remote;
+    const event = this.digits.next();
+    if (!remote || !listens(remote)) return;
+    const to = source ?? remote;
+    if (event && remote.telephoneEvent !== null) this.#event(event, remote.telephoneEvent, to);
+    else this.#audio(event ? toneOf(event, frame) : frame, remote, to);
+  }
+
+  #event(event: EventPacket, payloadType: number, to: Source): void {
+    if (event.first) this.#eventTimestamp = this.stream.timestamp;
+    this.#pendingCount = 0;
+    const packet = this.#take();
+    writeRtpHeader(packet, payloadType, event.marker, this.stream, this.#eventTimestamp);
+    writeEvent(packet, headerBytes, event);
+    this.counts.digits += 1;
+    this.#send(packet, headerBytes + 4, to);
+    this.stream.advance(frameSamples);
+  }
+
+  #audio(frame: Int16Array, remote: RemoteParty, to: Source): void {
+    this.#pending.set(frame, this.#pendingCount);
+    this.#pendingCount += frameSamples;
+    let sent = 0;
+    for (; this.#pendingCount - sent >= this.#packetSamples; sent += this.#packetSamples) this.#media(sent, remote, to);
+    this.#pending.copyWithin(0, sent, this.#pendingCount);
+    this.#pendingCount -= sent;
+  }
+
+  #media(from: number, remote: RemoteParty, to: Source): void {
+    const packet = this.#take();
+    writeRtpHeader(packet, remote.payloadType, this.#marker, this.stream, this.stream.timestamp);
+    encode(remote.codec, this.#pending, from, this.#packetSamples, packet, headerBytes);
+    this.#marker = false;
+    this.counts.media += 1;
+    this.counts.mediaBytes += this.#packetSamples;
+    this.#send(packet, headerBytes + this.#packetSamples, to);
+    this.stream.advance(this.#packetSamples);
+  }
+
+  /** Buffers are used in turn: one given to the system is not written again for several packets. */
+  #take(): Buffer {
+    this.#nextPacket = (this.#nextPacket + 1) % buffers;
+    return this.#packets[this.#nextPacket] ?? Buffer.alloc(headerBytes + maxPtime * 8);
+  }
+
+  #send(packet: Buffer, length: number, to: Source): void {
+    this.stream.packetSent();
+    this.counts.packets += 1;
+    this.counts.bytes += length;
+    this.#socket.send(packet, 0, length, to.port, to.address, this.#sent);
+  }
+
+  readonly #sent = (error: Error | null): void => {
+    if (error) this.counts.failed += 1; // an unreachable party is no error of ours; the idle event tells
+  };
+}
+
+/** A digit for a party without telephone-event: its two tones instead of the audio, nothing during the repeated ends. */
+function toneOf(event: EventPacket, frame: Int16Array): Int16Array {
+  frame.fill(0);
+  if (!event.end || event.first) addDigitTone(frame, keyOf(event.event), event.duration - frameSamples);
+  return frame;
+}

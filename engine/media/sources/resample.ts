@@ -1,0 +1,84 @@
+import { sampleRate } from '../clock.ts';
+
+const zeroCrossings = 12;
+const maxPhases = 512;
+const maxKernels = 16;
+
+/** A low-pass filter cut into phases: weight `phases[p][t]` belongs to input sample `floor(position) + t - half + 1`. */
+interface Kernel {
+  phases: Float32Array[];
+  half: number;
+}
+
+const kernels = new Map<number, Kernel>();
+
+/**
+ * The filter that brings `rate` to 8 kHz: a windowed sinc that ends below half of the slower rate, so that nothing folds
+ * back. Kept per rate.
+ */
+export function kernelFor(rate: number): Kernel {
+  const known = kernels.get(rate);
+  if (known) return known;
+  const made = makeKernel(rate);
+  if (kernels.size >= maxKernels) kernels.clear();
+  kernels.set(rate, made);
+  return made;
+}
+
+function makeKernel(rate: number): Kernel {
+  const cutoff = (0.92 * Math.min(1, sampleRate / rate)) / 2;
+  const half = Math.ceil(zeroCrossings / (2 * cutoff));
+  const count = Math.min(maxPhases, sampleRate / greatestDivisor(rate, sampleRate));
+  return { phases: Array.from({ length: count }, (_, phase) => makePhase(phase / count, half, cutoff)), half };
+}
+
+function makePhase(fraction: number, half: number, cutoff: number): Float32Array {
+  const weights = Float32Array.from({ length: 2 * half }, (_, tap) => weight(tap - half + 1 - fraction, half, cutoff));
+  const sum = weights.reduce((total, one) => total + one, 0);
+  return weights.map(one => one / sum);
+}
+
+/** A sinc under a Blackman window. */
+function weight(x: number, half: number, cutoff: number): number {
+  if (Math.abs(x) >= half) return 0;
+  const angle = 2 * Math.PI * cutoff * x;
+  const sinc = angle === 0 ? 1 : Math.sin(angle) / angle;
+  const window = 0.42 + 0.5 * Math.cos((Math.PI * x) / half) + 0.08 * Math.cos((2 * Math.PI * x) / half);
+  return sinc * window;
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}
+
+/** Reads material of any rate as 8 kHz, a portion at a time. */
+export class Resampler {
+  readonly #kernel: Kernel;
+  readonly #rate: number;
+  readonly #sampleAt: (index: number) => number;
+
+  /** `sampleAt` gives the input sample of an index; 0 outside of the material. */
+  constructor(rate: number, sampleAt: (index: number) => number) {
+    this.#kernel = kernelFor(rate);
+    this.#rate = rate;
+    this.#sampleAt = sampleAt;
+  }
+
+  /** The output sample of this index. */
+  at(index: number): number {
+    const { phases, half } = this.#kernel;
+    const position = (index * this.#rate) / sampleRate;
+    let whole = Math.floor(position);
+    let phase = Math.round((position - whole) * phases.length);
+    if (phase === phases.length) {
+      phase = 0;
+      whole += 1;
+    }
+    const weights = phases[phase];
+    let sum = 0;
+    if (weights)
+      for (let tap = 0; tap < weights.length; tap++)
+        sum += (weights[tap] ?? 0) * this.#sampleAt(whole + tap - half + 1);
+    return Math.round(sum);
+  }
+}

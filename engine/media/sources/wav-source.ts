@@ -1,0 +1,127 @@
+import { readFile, stat } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { sampleRate } from '../clock.ts';
+import { expand } from '../g711.ts';
+import { transcode } from './ffmpeg.ts';
+import { Resampler } from './resample.ts';
+import type { SampleReader } from './source.ts';
+import { FileNotFoundError } from './source.ts';
+import type { PcmLayout } from './wav-format.ts';
+import { headerlessLayout, parseWav, sampleBytes } from './wav-format.ts';
+
+const maxFile = 256 * 1024 * 1024;
+const cachedFile = 4 * 1024 * 1024;
+const cacheBudget = 64 * 1024 * 1024;
+
+/** A file in memory. Its bytes are decoded while they are played, so that a long one costs no more at its start. */
+interface Material {
+  bytes: Buffer;
+  layout: PcmLayout;
+}
+
+/** Short files by path, the most recently used last: a prompt that everybody hears is read once. */
+const cache = new Map<string, { stamp: string; material: Material }>();
+let cachedBytes = 0;
+
+/**
+ * Opens a file: WAV (PCM of 16 and 8 bits, A-law, µ-law, up to 64 kHz), headerless audio by extension, everything else
+ * through ffmpeg. `seek` is in samples at 8 kHz. Rejects with FileNotFoundError.
+ */
+export async function fileReader(path: string, seek = 0): Promise<SampleReader> {
+  const { bytes, layout } = await load(path);
+  return layoutReader(bytes, layout, seek);
+}
+
+/** Reads samples that lie in memory as 8 kHz mono. */
+export function layoutReader(bytes: Buffer, layout: PcmLayout, seek = 0): SampleReader {
+  const sampleAt = monoReader(bytes, layout);
+  const frames = Math.floor((layout.end - layout.start) / (sampleBytes(layout.encoding) * layout.channels));
+  const total = Math.floor((frames * sampleRate) / layout.rate);
+  const start = Math.min(total, Math.max(0, Math.floor(seek)));
+  const resampler =
+    layout.rate === sampleRate
+      ? null
+      : new Resampler(layout.rate, index => (index < 0 || index >= frames ? 0 : sampleAt(index)));
+  let at = start;
+  const pull = (out: Int16Array, from: number): number => {
+    const count = Math.min(out.length - from, total - at);
+    for (let i = 0; i < count; i++) out[from + i] = resampler ? clamp(resampler.at(at + i)) : sampleAt(at + i);
+    at += count;
+    return count;
+  };
+  return { pull, length: total - start, start };
+}
+
+/** The sample of an index, all channels averaged. */
+function monoReader(bytes: Buffer, layout: PcmLayout): (index: number) => number {
+  const { channels, start, encoding } = layout;
+  const one = sampleReader(bytes, encoding);
+  const size = sampleBytes(encoding);
+  if (channels === 1) return index => one(start + index * size);
+  return index => {
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel++) sum += one(start + (index * channels + channel) * size);
+    return Math.round(sum / channels);
+  };
+}
+
+function sampleReader(bytes: Buffer, encoding: PcmLayout['encoding']): (at: number) => number {
+  if (encoding === 'pcm16') return at => bytes.readInt16LE(at);
+  if (encoding === 'pcm8') return at => (bytes.readUInt8(at) - 128) * 256;
+  const codec = encoding === 'alaw' ? 'PCMA' : 'PCMU';
+  return at => expand(codec, bytes.readUInt8(at));
+}
+
+function clamp(sample: number): number {
+  return sample > 32767 ? 32767 : sample < -32768 ? -32768 : sample;
+}
+
+async function load(path: string): Promise<Material> {
+  const facts = await stat(path).catch(() => null); // whatever keeps us from looking, the file is not there for us
+  if (!facts?.isFile()) throw new FileNotFoundError(path);
+  if (facts.size > maxFile) throw new FileNotFoundError(path, `is larger than ${maxFile} bytes`);
+  const stamp = `${facts.mtimeMs} ${facts.size}`;
+  const known = cache.get(path);
+  if (known?.stamp === stamp) return touch(path, known);
+  const material = await read(path);
+  remember(path, stamp, material);
+  return material;
+}
+
+async function read(path: string): Promise<Material> {
+  const extension = extname(path).toLowerCase();
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw new FileNotFoundError(path, error.message);
+  });
+  const layout = parseWav(bytes) ?? headerlessLayout(extension, bytes.length);
+  if (layout) return { bytes, layout };
+  const pcm = await transcode(path, extension);
+  return {
+    bytes: pcm,
+    layout: { encoding: 'pcm16', rate: sampleRate, channels: 1, start: 0, end: pcm.length - (pcm.length % 2) },
+  };
+}
+
+function touch(path: string, entry: { stamp: string; material: Material }): Material {
+  cache.delete(path);
+  cache.set(path, entry);
+  return entry.material;
+}
+
+function remember(path: string, stamp: string, material: Material): void {
+  forget(path);
+  if (material.bytes.length > cachedFile) return;
+  cache.set(path, { stamp, material });
+  cachedBytes += material.bytes.length;
+  for (const oldest of cache.keys()) {
+    if (cachedBytes <= cacheBudget) break;
+    forget(oldest);
+  }
+}
+
+function forget(path: string): void {
+  const entry = cache.get(path);
+  if (!entry) return;
+  cachedBytes -= entry.material.bytes.length;
+  cache.delete(path);
+}

@@ -1,0 +1,78 @@
+import { sampleRate } from './clock.ts';
+import { digitFrequencies } from './telephone-event.ts';
+
+const fullScale = 32767;
+
+/** Peak amplitude of a sine of this level; +3.14 dBm0 is the loudest that G.711 knows. */
+export function amplitudeOf(dbm0: number): number {
+  return fullScale * 10 ** ((Math.min(dbm0, 3.14) - 3.14) / 20);
+}
+
+/** Keeps a sum of samples within 16 bits. */
+export function saturate(sample: number): number {
+  return sample > 32767 ? 32767 : sample < -32768 ? -32768 : sample;
+}
+
+/** Adds a sine of `frequency` Hz to `samples`; `offset` is its age in samples, so that frames join without a click. */
+export function addTone(samples: Int16Array, frequency: number, amplitude: number, offset: number): void {
+  const step = (2 * Math.PI * frequency) / sampleRate;
+  for (let i = 0; i < samples.length; i++) {
+    samples[i] = saturate((samples[i] ?? 0) + amplitude * Math.sin(step * (offset + i)));
+  }
+}
+
+/** Adds the two tones of a key at -7 dBm0 each; nothing for what is no key. */
+export function addDigitTone(samples: Int16Array, digit: string, offset: number): void {
+  for (const frequency of digitFrequencies(digit) ?? []) addTone(samples, frequency, amplitudeOf(-7), offset);
+}
+
+/**
+ * How much of `samples` is a sine of `frequency` Hz: its peak amplitude (Goertzel). Frequencies 1/length apart and more
+ * do not disturb each other: 160 samples tell 50 Hz apart, 800 samples 10 Hz.
+ */
+export function toneAmplitude(samples: Int16Array, frequency: number): number {
+  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / sampleRate);
+  let before = 0;
+  let last = 0;
+  for (const sample of samples) {
+    const next = sample + coefficient * last - before;
+    before = last;
+    last = next;
+  }
+  const power = last * last + before * before - coefficient * last * before;
+  return (2 * Math.sqrt(Math.max(0, power))) / samples.length;
+}
+
+/** Root mean square of the samples, the loudness of a frame: a sine of peak amplitude a has a/√2. */
+export function loudness(samples: Int16Array): number {
+  let sum = 0;
+  for (const sample of samples) sum += sample * sample;
+  return Math.sqrt(sum / Math.max(1, samples.length));
+}
+
+/** Collects frames and reports every tone of a given set that holds for long enough, once each time it begins. */
+export class ToneDetector {
+  readonly #frequencies: readonly number[];
+  readonly #minFrames: number;
+  readonly #runs: number[];
+  readonly #onTone: (frequency: number) => void;
+
+  /** A tone is one that carries at least half of a frame's energy for `minMs`. */
+  constructor(frequencies: readonly number[], minMs: number, onTone: (frequency: number) => void) {
+    this.#frequencies = frequencies;
+    this.#minFrames = Math.max(1, Math.ceil(minMs / 20));
+    this.#runs = frequencies.map(() => 0);
+    this.#onTone = onTone;
+  }
+
+  /** Takes the next 20 ms. */
+  push(frame: Int16Array): void {
+    const level = loudness(frame);
+    this.#frequencies.forEach((frequency, index) => {
+      const amplitude = toneAmplitude(frame, frequency);
+      const present = level > 100 && (amplitude * amplitude) / 2 >= (level * level) / 2;
+      this.#runs[index] = present ? (this.#runs[index] ?? 0) + 1 : 0;
+      if (this.#runs[index] === this.#minFrames) this.#onTone(frequency);
+    });
+  }
+}
