@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configSchema as controlApiSettings } from '../../control-api/config.ts';
 import { openApiDocument } from '../../control-api/openapi.ts';
-import { configSchema as engineSettings } from '../../engine/config.ts';
+import { settingsSchema as engineSettings } from '../../engine/config.ts';
 import { settingsSchema as mediaAppSettings } from '../../media-app/config.ts';
 import { activeflowMachine } from '#contract/machines/activeflow';
 import { callMachine } from '#contract/machines/call';

@@ -62,7 +62,8 @@ export class Child {
 
   private readLines(onLine: (line: string) => void): void {
     for (const stream of [this.process.stdout, this.process.stderr]) {
-      if (stream) createInterface({ input: stream, crlfDelay: Infinity }).on('line', onLine);
+      if (stream)
+        createInterface({ input: stream, crlfDelay: Infinity }).on('line', line => line.trim() && onLine(line));
     }
   }
 

@@ -73,8 +73,7 @@ export const settingsSchema = z
       .optional()
       .describe('Address under which others reach the API, when it is not http://HOST:HTTP_PORT.'),
     ADVERTISED_ADDRESS: z
-      .string()
-      .regex(/^[0-9A-Za-z.:-]{1,255}$/, 'must be an address')
+      .ipv4('must be an IPv4 address')
       .optional()
       .describe('Address that SIP and SDP name when phones reach this machine under another one than HOST.'),
     LOG_LEVEL: z

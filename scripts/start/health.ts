@@ -39,7 +39,7 @@ export const untilHealthy = async (
     if (health.ready) return health;
     if (!last.ready && health.detail !== last.detail) options.onWait?.(health.detail);
     last = health;
-    await wait(50);
+    await wait(100);
   }
   return last;
 };

@@ -1,7 +1,23 @@
 const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
 
 /** Fields every pino line has and nobody wants to read. */
-const HIDDEN = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'name', 'v', 'err', 'error', 'process', 'stack']);
+const HIDDEN = new Set([
+  'level',
+  'time',
+  'pid',
+  'hostname',
+  'msg',
+  'name',
+  'v',
+  'err',
+  'error',
+  'process',
+  'part',
+  'stack',
+]);
+
+/** The empty UUID says nothing. */
+const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 const COLOURS: Record<string, string> = {
   warn: '\x1b[33m',
@@ -68,7 +84,7 @@ export const readableLine = (name: string, line: string, colour = false): string
   if (parsed === undefined) return formatLine(new Date(), name, 'info', printable(line), colour);
   const level = LEVELS[Number(parsed.level)] ?? 'info';
   const fields = Object.entries(parsed)
-    .filter(([key]) => !HIDDEN.has(key))
+    .filter(([key, value]) => !HIDDEN.has(key) && value !== '' && value !== NOBODY)
     .map(([key, value]) => ` ${key}=${valueText(value)}`);
   const message = typeof parsed.msg === 'string' ? parsed.msg : '';
   const failure = parsed['err'] ?? parsed['error'];

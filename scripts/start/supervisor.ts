@@ -25,6 +25,9 @@ export interface SupervisorOptions {
 /** First those that hold calls, then the API, which still writes down how they ended, then what both stand on. */
 const STOP_ORDER = ['media-app', 'control-api', 'engine', 'redis', 'postgres'];
 
+/** Questions after health come from us and from load balancers, several a second: no news for people. */
+const OWN_QUESTIONS = /^\{"level":30,.*"msg":"GET \/health"/;
+
 interface Remembered {
   port: number;
   password?: string;
@@ -101,7 +104,9 @@ export class Supervisor {
   }
 
   private lineOf(name: string): (line: string) => void {
-    return line => this.options.print(readableLine(name, line, process.stdout.isTTY));
+    return line => {
+      if (!OWN_QUESTIONS.test(line)) this.options.print(readableLine(name, line, process.stdout.isTTY));
+    };
   }
 
   private writeDown(): void {
