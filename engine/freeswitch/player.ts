@@ -1,5 +1,5 @@
 import type { EslHeaders } from '../esl/encode.ts';
-import { FileNotFoundError, openSource } from '../media/sources/index.ts';
+import { FileNotFoundError, openSource } from '../media/sources/open-source.ts';
 import type { ApplicationContext } from './application.ts';
 import type { WaitEnd } from './executions.ts';
 import { fetchSound } from './sound-cache.ts';
@@ -80,25 +80,17 @@ function splitSeek(element: string): { spec: string; seek: number } {
 
 async function playOne(context: ApplicationContext, element: string, source: OpenSource, options: PlayOptions): Promise<PlayEnd> {
   const { channel } = context;
-  const started = { samples: 0 };
   const headers = fileHeaders(element);
   if (options.announced) channel.raise('PLAYBACK_START', headers);
-  const counted = {
-    read: (frame: Int16Array): boolean => {
-      const more = source.read(frame);
-      if (more) started.samples += frame.length;
-      return more;
-    },
-  };
-  const end = await hear(context, counted, options);
-  setFigures(context, source.position ?? started.samples + splitSeek(element).seek, started.samples);
-  source.close?.();
+  const end = await hear(context, source, options);
+  const position = source.position ?? 0;
+  setFigures(context, position, position - splitSeek(element).seek);
   if (options.announced) channel.raise('PLAYBACK_STOP', { ...headers, 'Playback-Status': end === 'break' ? 'break' : 'done' });
   return end;
 }
 
 /** Plays one source, watching the clock and the keys. */
-async function hear({ channel, level }: ApplicationContext, source: { read(frame: Int16Array): boolean }, options: PlayOptions): Promise<PlayEnd> {
+async function hear({ channel, level }: ApplicationContext, source: OpenSource, options: PlayOptions): Promise<PlayEnd> {
   let reason: 'timeout' | 'digit' | null = null;
   let timer: NodeJS.Timeout | null = null;
   const onDigit = level.onDigit;

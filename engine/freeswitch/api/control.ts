@@ -88,9 +88,9 @@ export const uuidRecvDtmf = onChannel(
   'uuid_recv_dtmf',
   { usage: '<uuid> <dtmf_data>', missing: '-ERR Cannot locate session!\n', least: 1 },
   (channel, rest) => {
-    const { steps, durationMs } = parseDigits(rest);
-    const digits = steps.flatMap(step => ('digits' in step ? [...step.digits] : []));
-    setImmediate(() => digits.forEach(digit => channel.pressed(digit, durationMs * 8, 'APP')));
+    const { digits, durationMs } = parseDigits(rest);
+    const keys = [...digits.replace(/w/gi, '')];
+    setImmediate(() => keys.forEach(key => channel.pressed(key, durationMs * 8, 'APP')));
     return `+OK ${channel.uuid} received DTMF ${rest.trim()}.\n`;
   },
 );

@@ -7,7 +7,7 @@ export const uuidRecord = onChannel(
   { usage: '<uuid> [start|stop|mask|unmask] <path> [<limit>] [<recording_vars>]', missing: '-ERR Cannot locate session!\n', least: 2 },
   async (channel, rest) => {
     const [action, path = '', limit] = wordsOf(rest);
-    if (action === 'start') return (await startRecording(channel, path, Number(limit ?? 0))) ? '+OK Success\n' : '-ERR Operation Failed\n';
+    if (action === 'start') return startRecording(channel, path, Number(limit) || 0).then(() => '+OK Success\n');
     if (action === 'stop') return (await stopRecordings(channel, path)) ? '+OK Success\n' : '-ERR Operation Failed\n';
     const recording = channel.recordings.get(path);
     if (!recording || (action !== 'mask' && action !== 'unmask')) return '-ERR Operation Failed\n';

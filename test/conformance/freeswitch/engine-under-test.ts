@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine } from '../../../engine/index.ts';
+import { startEngine } from '../../../engine/index.ts';
+import { RtpPeer } from './rtp-peer.ts';
+
+const require = createRequire(import.meta.url);
+
+/** What the tests use of drachtio-fsmrf's Endpoint; the library has no types. */
+export interface Endpoint extends EventEmitter {
+  uuid: string;
+  connected: boolean;
+  local: { sdp: string; mediaIp: string; mediaPort: string };
+  remote: { sdp: string };
+  sip: { callId: string };
+  dialog: { destroy(options?: object): Promise<unknown> } & EventEmitter;
+  conn: { socket: import('node:net').Socket };
+  play(file: unknown): Promise<{ playbackSeconds: string; playbackMilliseconds: string; playbackLastOffsetPos: string }>;
+  playCollect(options: object): Promise<{ digits: string | null; invalidDigits: string | null; terminatorUsed: string | null }>;
+  record(file: string, options?: object): Promise<{ terminatorUsed: string | null; recordSeconds: string; recordMilliseconds: string }>;
+  recordSession(file: string): Promise<unknown>;
+  set(name: string | object, value?: string): Promise<void>;
+  export(name: string, value: string): Promise<void>;
+  getChannelVariables(includeMedia?: boolean): Promise<Record<string, string | number>>;
+  mute(): Promise<unknown>;
+  unmute(): Promise<unknown>;
+  bridge(other: Endpoint): Promise<void>;
+  unbridge(): Promise<void>;
+  modify(sdp: string): Promise<unknown>;
+  destroy(): Promise<void>;
+  api(command: string, args?: string | string[]): Promise<{ body: string }>;
+  execute(application: string, argument?: string): Promise<EslEvent>;
+}
+
+/** What the tests use of an event of drachtio-modesl. */
+export interface EslEvent {
+  getHeader(name: string): string | null;
+}
+
+/** What the tests use of drachtio-fsmrf's MediaServer. */
+export interface MediaServer extends EventEmitter {
+  sip: { ipv4: { udp: { address: string } } };
+  conn: EventEmitter & { socket: import('node:net').Socket };
+  maxSessions: number;
+  api(command: string): Promise<string>;
+  createEndpoint(options?: object): Promise<Endpoint>;
+  connectCaller(request: unknown, response: unknown, options?: object): Promise<{ endpoint: Endpoint; dialog: EventEmitter }>;
+  destroy(): void;
+}
+
+interface Srf extends EventEmitter {
+  connect(options: object): void;
+  disconnect(): void;
+  invite(handler: (request: unknown, response: unknown) => void): void;
+}
+
+interface Mrf extends EventEmitter {
+  connect(options: object): Promise<MediaServer>;
+}
+
+const SrfClass = require('drachtio-srf') as new () => Srf;
+const MrfClass = require('drachtio-fsmrf') as new (srf: Srf) => Mrf;
+
+const secret = randomUUID();
+const password = randomUUID();
+const nothing = (): void => undefined;
+const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
+
+/** An engine on free ports with the unmodified libraries connected to it. */
+export class EngineUnderTest {
+  readonly peers: RtpPeer[] = [];
+  readonly endpoints: Endpoint[] = [];
+  readonly directory: string;
+  readonly engine: Engine;
+  readonly srf: Srf;
+  readonly mrf: Mrf;
+  readonly media: MediaServer;
+
+  private constructor(directory: string, engine: Engine, srf: Srf, mrf: Mrf, media: MediaServer) {
+    this.directory = directory;
+    this.engine = engine;
+    this.srf = srf;
+    this.mrf = mrf;
+    this.media = media;
+  }
+
+  static async start(): Promise<EngineUnderTest> {
+    const directory = await mkdtemp(join(tmpdir(), 'engine-'));
+    const engine = await startEngine({
+      host: '127.0.0.1',
+      sipPort: 0,
+      rtpPorts: [41000, 41400],
+      admin: { host: '127.0.0.1', port: 0, secret },
+      eventSocket: { host: '127.0.0.1', port: 0, password },
+      mediaSipPort: 0,
+      soundsDir: directory,
+      cacheDir: join(directory, 'cache'),
+      log: silent,
+    });
+    const srf = new SrfClass();
+    srf.on('error', nothing);
+    srf.connect({ host: '127.0.0.1', port: engine.adminPort, secret });
+    await once(srf, 'connect');
+    const mrf = new MrfClass(srf);
+    const media = await mrf.connect(EngineUnderTest.address(engine));
+    media.conn.socket.setNoDelay(true);
+    return new EngineUnderTest(directory, engine, srf, mrf, media);
+  }
+
+  /** Options of `mrf.connect` for an engine. */
+  static address(engine: Engine): object {
+    return { address: '127.0.0.1', port: engine.eventSocketPort, secret: password, listenAddress: '127.0.0.1' };
+  }
+
+  /** A telephone and the endpoint that speaks with it. */
+  async call(options: object = {}): Promise<{ endpoint: Endpoint; peer: RtpPeer }> {
+    const peer = await this.peer();
+    const endpoint = await this.media.createEndpoint({ remoteSdp: peer.sdp(), ...options });
+    this.endpoints.push(endpoint);
+    peer.listenTo(endpoint.local.sdp);
+    peer.saying = 0;
+    return { endpoint, peer };
+  }
+
+  async peer(): Promise<RtpPeer> {
+    const peer = await RtpPeer.open();
+    this.peers.push(peer);
+    return peer;
+  }
+
+  /** Ends the calls of one test and fails if anything of them stays. */
+  async hangUp(): Promise<void> {
+    await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? one.destroy() : undefined)));
+    for (const peer of this.peers.splice(0)) peer.close();
+    await until(() => this.engine.stats().channels === 0, 'every channel to be gone');
+  }
+
+  async stop(): Promise<void> {
+    this.media.destroy();
+    this.srf.disconnect();
+    await this.engine.stop();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Resolves when a condition holds; rejects after `withinMs` naming what was waited for. */
+export async function until(test: () => boolean, what: string, withinMs = 3000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!test()) {
+    if (performance.now() > end) throw new Error(`waited ${withinMs} ms for ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+}
+
+/** The milliseconds that something took, with its result. */
+export async function timed<T>(promise: Promise<T>): Promise<{ result: T; ms: number }> {
+  const start = performance.now();
+  const result = await promise;
+  return { result, ms: performance.now() - start };
+}

@@ -1,0 +1,168 @@
+import type { Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+
+const frameMs = 20;
+const samples = 160;
+
+/** µ-law of one 16-bit sample; written out here so that the test shares no codec with the engine. */
+function muLaw(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0;
+  const magnitude = Math.min(32635, Math.abs(sample)) + 132;
+  let exponent = 7;
+  for (let mask = 0x4000; (magnitude & mask) === 0 && exponent > 0; mask >>= 1) exponent -= 1;
+  return ~(sign | (exponent << 4) | ((magnitude >> (exponent + 3)) & 0x0f)) & 0xff;
+}
+
+function linear(byte: number): number {
+  const value = ~byte & 0xff;
+  const magnitude = ((((value & 0x0f) << 3) + 132) << ((value >> 4) & 7)) - 132;
+  return value & 0x80 ? -magnitude : magnitude;
+}
+
+interface Heard {
+  at: number;
+  samples: Int16Array;
+}
+
+/** A telephone's RTP, PCMU only: says tones, presses keys, and tells which tones it heard. */
+export class RtpPeer {
+  readonly heard: Heard[] = [];
+  /** Telephone-events received, one per timestamp: the key's event code. */
+  readonly events = new Map<number, number>();
+  packets = 0;
+  /** Frequency it says, 0 for silence, null for sending nothing. */
+  saying: number | null = null;
+  port = 0;
+  remotePort = 0;
+  readonly #socket: Socket = createSocket('udp4');
+  #timer: NodeJS.Timeout | null = null;
+  #sequence = 1000;
+  #timestamp = 5000;
+  #phase = 0;
+  #next = 0;
+
+  static async open(): Promise<RtpPeer> {
+    const peer = new RtpPeer();
+    peer.#socket.bind(0, '127.0.0.1');
+    await once(peer.#socket, 'listening');
+    peer.port = peer.#socket.address().port;
+    peer.#socket.on('message', packet => peer.#receive(packet));
+    peer.#next = performance.now();
+    peer.#timer = setInterval(() => peer.#tick(), 5);
+    return peer;
+  }
+
+  close(): void {
+    if (this.#timer) clearInterval(this.#timer);
+    this.#socket.close();
+  }
+
+  /** The description this peer offers. */
+  sdp(direction = 'sendrecv'): string {
+    return [
+      'v=0',
+      'o=peer 1 1 IN IP4 127.0.0.1',
+      's=-',
+      'c=IN IP4 127.0.0.1',
+      't=0 0',
+      `m=audio ${this.port} RTP/AVP 0 8 101`,
+      'a=rtpmap:0 PCMU/8000',
+      'a=rtpmap:8 PCMA/8000',
+      'a=rtpmap:101 telephone-event/8000',
+      'a=fmtp:101 0-15',
+      'a=ptime:20',
+      `a=${direction}`,
+      '',
+    ].join('\r\n');
+  }
+
+  /** Sends to the audio port of a description. */
+  listenTo(sdp: string): void {
+    this.remotePort = Number(/^m=audio (\d+)/m.exec(sdp)?.[1] ?? 0);
+  }
+
+  /** Presses a key for 100 ms, with three end packets (RFC 4733 section 2.5). */
+  async press(key: string): Promise<void> {
+    const event = '0123456789*#ABCD'.indexOf(key);
+    const timestamp = this.#timestamp;
+    for (const [end, duration] of [...[160, 320, 480, 640, 800].map(one => [0, one]), [1, 800], [1, 800], [1, 800]] as const) {
+      const payload = Buffer.from([event, (end ? 0x80 : 0) | 10, duration >> 8, duration & 0xff]);
+      this.#send(101, timestamp, payload, duration === 160);
+      await new Promise(resolve => setTimeout(resolve, end ? 1 : frameMs));
+    }
+  }
+
+  /** Forgets what it heard. */
+  forget(): void {
+    this.heard.length = 0;
+    this.packets = 0;
+  }
+
+  /** Resolves once this many ms of a tone have been heard, without a break; rejects after `withinMs`. */
+  async hears(frequency: number, ms = 100, withinMs = 3000): Promise<void> {
+    const until = performance.now() + withinMs;
+    while (performance.now() < until) {
+      if (this.tonesOf(ms).includes(frequency)) return;
+      await new Promise(resolve => setTimeout(resolve, 20));
+    }
+    throw new Error(`no ${frequency} Hz within ${withinMs} ms, heard ${this.tonesOf(ms).join(', ') || 'silence'} at the end`);
+  }
+
+  /** The tones among the test's frequencies in the last `ms` that it heard. */
+  tonesOf(ms: number): number[] {
+    const wanted = Math.ceil(ms / frameMs);
+    const frames = this.heard.slice(-wanted);
+    if (frames.length < wanted) return [];
+    const all = Int16Array.from(frames.flatMap(frame => [...frame.samples]));
+    return frequencies.filter(frequency => level(all, frequency) > 500);
+  }
+
+  #tick(): void {
+    while (performance.now() >= this.#next) {
+      this.#next += frameMs;
+      this.#timestamp += samples;
+      if (this.saying !== null && this.remotePort > 0) this.#send(0, this.#timestamp, this.#frame(this.saying), false);
+    }
+  }
+
+  #frame(frequency: number): Buffer {
+    const payload = Buffer.alloc(samples);
+    for (let at = 0; at < samples; at += 1) {
+      this.#phase += (2 * Math.PI * frequency) / 8000;
+      payload[at] = muLaw(frequency === 0 ? 0 : Math.round(8000 * Math.sin(this.#phase)));
+    }
+    return payload;
+  }
+
+  #send(payloadType: number, timestamp: number, payload: Buffer, marker: boolean): void {
+    const header = Buffer.alloc(12);
+    header[0] = 0x80;
+    header[1] = (marker ? 0x80 : 0) | payloadType;
+    header.writeUInt16BE((this.#sequence += 1) & 0xffff, 2);
+    header.writeUInt32BE(timestamp >>> 0, 4);
+    header.writeUInt32BE(0x1234, 8);
+    this.#socket.send(Buffer.concat([header, payload]), this.remotePort, '127.0.0.1');
+  }
+
+  #receive(packet: Buffer): void {
+    const type = (packet[1] ?? 0) & 0x7f;
+    this.packets += 1;
+    if (type === 101) this.events.set(packet.readUInt32BE(4), packet[12] ?? -1);
+    if (type === 0) this.heard.push({ at: performance.now(), samples: Int16Array.from(packet.subarray(12), linear) });
+    if (this.heard.length > 3000) this.heard.splice(0, 1000);
+  }
+}
+
+/** Tones the tests use; far enough apart to be told from each other in 40 ms. */
+export const frequencies = [350, 440, 600, 700, 850, 1000, 1200, 1500];
+
+/** Amplitude of one frequency (Goertzel). */
+function level(audio: Int16Array, frequency: number): number {
+  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / 8000);
+  let before = 0;
+  let last = 0;
+  for (const sample of audio) [before, last] = [last, sample + coefficient * last - before];
+  const power = before * before + last * last - coefficient * before * last;
+  return (2 * Math.sqrt(Math.max(0, power))) / audio.length;
+}
