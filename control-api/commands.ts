@@ -117,7 +117,9 @@ export class Commands {
   }
 
   #queue(name: string): Queue {
-    const queue = this.#queues.get(name) ?? new Queue(name, { connection: this.#redis, skipMetasUpdate: true });
+    const known = this.#queues.get(name);
+    if (known) return known;
+    const queue = new Queue(name, { connection: this.#redis, skipMetasUpdate: true });
     queue.on('error', error => this.#log.warn({ err: error, queue: name }, 'command queue failed'));
     this.#queues.set(name, queue);
     this.#forgetOldest();
@@ -140,6 +142,7 @@ export class Commands {
   }
 
   #expect<N extends CommandName>(command: Command<N>, queue: Queue, waitMs: number): Promise<CommandResult<N>> {
+    this.#settle(command.id)?.reject(new PlatformError('REQUEST_CANCELED', 'The same command was sent again.'));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#expire(command, queue), waitMs);
       this.#waiting.set(command.id, { resolve, reject, timer });

@@ -153,7 +153,9 @@ export class Connection {
     const joined = log.position;
     let position = from;
     while (position < log.position && !this.#isClosed) {
-      const events = await log.after(position);
+      const read = await log.after(position);
+      // What the log has not handed to its listeners yet comes to us live, once we have caught up.
+      const events = read.filter(event => event.sequence <= log.position);
       const fresh = events.filter(event => event.sequence > joined || !matches(before, event));
       const wanted = fresh.filter(event => matches(this.#subscriptions, event));
       await this.#sendAll(wanted.map(event => JSON.stringify(event)));

@@ -80,16 +80,28 @@ export const project = async (client: pg.Client, cursor: string, reads: Read[]):
 export const isRefused = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && /^2[23]/.test(error.code);
 
+/** Told of every entry that was set aside. */
+export type Report = (refused: { stream_id: string; reason: string }) => void;
+
 /** As `project`, but finds the entry that Postgres refuses, sets it aside and writes all others. */
-export const projectCarefully = async (client: pg.Client, cursor: string, reads: Read[]): Promise<string> => {
+export const projectCarefully = async (
+  client: pg.Client,
+  cursor: string,
+  reads: Read[],
+  report: Report,
+): Promise<string> => {
   try {
-    return await project(client, cursor, reads);
+    const last = await project(client, cursor, reads);
+    for (const read of reads) if ('reason' in read) report({ stream_id: read.stream_id, reason: read.reason });
+    return last;
   } catch (error) {
     const [only] = reads;
     if (!isRefused(error) || !only) throw error;
-    if (reads.length === 1) return project(client, cursor, [{ ...only, reason: error.message }]);
+    const { stream_id, text } = only;
+    if (reads.length === 1)
+      return projectCarefully(client, cursor, [{ stream_id, text, reason: error.message }], report);
     const half = Math.ceil(reads.length / 2);
-    const middle = await projectCarefully(client, cursor, reads.slice(0, half));
-    return projectCarefully(client, middle, reads.slice(half));
+    const middle = await projectCarefully(client, cursor, reads.slice(0, half), report);
+    return projectCarefully(client, middle, reads.slice(half), report);
   }
 };

@@ -126,9 +126,8 @@ export class Projector {
     this.#log.info({ cursor }, 'projecting live state');
     while (!this.#stopped.signal.aborted) {
       const reads = await this.#read(cursor);
-      if (reads.length > 0) cursor = await projectCarefully(client, cursor, reads);
+      if (reads.length > 0) cursor = await projectCarefully(client, cursor, reads, this.#report);
       this.#failures = 0;
-      this.#report(reads);
       await this.#trim(cursor);
     }
   }
@@ -139,10 +138,8 @@ export class Projector {
     return (entries ?? []).map(([id, fields]) => readEntry(id, fields));
   }
 
-  #report(reads: Read[]): void {
-    for (const read of reads)
-      if ('reason' in read) this.#log.error({ stream_id: read.stream_id, reason: read.reason }, 'live entry set aside');
-  }
+  readonly #report = (refused: { stream_id: string; reason: string }): void =>
+    this.#log.error(refused, 'live entry set aside');
 
   /** Entries behind the committed cursor are in Postgres; the one at the cursor stays as a mark. */
   async #trim(cursor: string): Promise<void> {

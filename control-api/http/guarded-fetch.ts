@@ -44,17 +44,24 @@ const RESERVED_V4 = [
 /** Only 2000::/3 is global unicast (RFC 4291); inside it some blocks are not. */
 const RESERVED_V6 = ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
-const reserved = new BlockList();
-for (const [blocks, family] of [[RESERVED_V4, 'ipv4'] as const, [RESERVED_V6, 'ipv6'] as const])
+const blockList = (blocks: string[], family: 'ipv4' | 'ipv6'): BlockList => {
+  const list = new BlockList();
   for (const block of blocks) {
     const [address = '', bits] = block.split('/');
-    reserved.addSubnet(address, Number(bits), family);
+    list.addSubnet(address, Number(bits), family);
   }
+  return list;
+};
+
+/** Two lists, because one list takes an IPv4 address for its IPv6 form ::ffff:0:0/96 too. */
+const reservedV4 = blockList(RESERVED_V4, 'ipv4');
+const reservedV6 = blockList(RESERVED_V6, 'ipv6');
 
 /** True for an address that only means something on this machine or network: private, loopback, link-local, reserved. */
 export const isPrivateAddress = (address: string): boolean => {
   const family = isIP(address);
-  return family === 0 || reserved.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  if (family === 0) return true;
+  return family === 6 ? reservedV6.check(address, 'ipv6') : reservedV4.check(address, 'ipv4');
 };
 
 const isPublic = ({ address }: LookupAddress): boolean => !isPrivateAddress(address);
@@ -135,7 +142,8 @@ export class GuardedFetch {
     try {
       const options = { method, body, signal, dispatcher: this.#agent, headers: { ...headers, ...authorization } };
       const answer = await request(bare, options);
-      await answer.body.dump({ limit: MOST_BODY, signal });
+      // The status is the answer; the body is read only to use the connection again, and given up at the deadline.
+      answer.body.dump({ limit: MOST_BODY, signal }).catch(() => undefined);
       return answer;
     } catch (error) {
       throw refusalIn(error) ?? error;

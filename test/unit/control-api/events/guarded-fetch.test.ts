@@ -1,0 +1,98 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { GuardedFetch, isPrivateAddress, TargetRefused } from '../../../../control-api/http/guarded-fetch.ts';
+
+describe('the guard of outbound requests', () => {
+  for (const address of [
+    '0.0.0.0',
+    '10.1.2.3',
+    '100.64.0.1',
+    '127.0.0.1',
+    '127.255.255.254',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.2.1',
+    '192.168.1.1',
+    '198.18.0.1',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:8.8.8.8',
+    '::ffff:127.0.0.1',
+    '64:ff9b::7f00:1',
+    'fc00::1',
+    'fd12::1',
+    'fe80::1',
+    'ff02::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    'not an address',
+  ])
+    it(`takes ${address} for private`, () => assert.equal(isPrivateAddress(address), true));
+
+  for (const address of [
+    '1.1.1.1',
+    '8.8.8.8',
+    '172.15.0.1',
+    '172.32.0.1',
+    '192.167.1.1',
+    '2606:4700::1111',
+    '2a00:1450::1',
+  ])
+    it(`takes ${address} for public`, () => assert.equal(isPrivateAddress(address), false));
+
+  const request = { method: 'POST', headers: {}, body: '{}', timeout_ms: 2000 } as const;
+
+  for (const uri of [
+    'http://127.0.0.1/',
+    'http://127.1/',
+    'http://2130706433/',
+    'http://0x7f000001/',
+    'http://0177.0.0.1/',
+    'http://127.0.0.1./',
+    'http://[::1]/',
+    'http://[::ffff:127.0.0.1]/',
+    'http://localhost/',
+    'http://169.254.169.254/latest/meta-data',
+    'ftp://example.org/',
+    'file:///etc/passwd',
+    'not a url',
+  ])
+    it(`refuses ${uri}`, async () => {
+      const guarded = new GuardedFetch({ allowPrivateTargets: false });
+      await assert.rejects(guarded.send({ ...request, uri }), TargetRefused);
+      await guarded.close();
+    });
+
+  it('sends the name and password of a URL as basic credentials and not in the request line', async () => {
+    const seen: (string | undefined)[] = [];
+    const server = createServer((incoming, response) => {
+      seen.push(incoming.url, incoming.headers.authorization);
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const open = new GuardedFetch({ allowPrivateTargets: true });
+    const uri = `http://us%40er:pass@127.0.0.1:${(server.address() as AddressInfo).port}/x`;
+    assert.equal(await open.send({ ...request, uri }), 200);
+    assert.deepEqual(seen, ['/x', `Basic ${Buffer.from('us@er:pass').toString('base64')}`]);
+    await open.close();
+    server.close();
+  });
+
+  it('reports the status of an answer whose body never ends, in time', async () => {
+    const server = createServer((_, response) => {
+      response.write('x'.repeat(1000));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const open = new GuardedFetch({ allowPrivateTargets: true });
+    const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    assert.equal(await open.send({ ...request, uri, timeout_ms: 1000 }), 200);
+    await open.close();
+    server.closeAllConnections();
+    server.close();
+  });
+});
