@@ -5,6 +5,6 @@ import type { SipTimers } from '../timers.ts';
 /** What a transaction needs from the stack around it. */
 export interface Wire {
   timers: SipTimers;
-  send(message: SipMessage, hop: Hop, failed: (error: Error) => void): void;
-  probe(hop: Hop, refused: (error: Error) => void): void;
+  send: (message: SipMessage, hop: Hop, failed: (error: Error) => void) => void;
+  probe: (hop: Hop, refused: (error: Error) => void) => void;
 }

@@ -1,0 +1,106 @@
+import { once, type EventEmitter } from 'node:events';
+import Srf from 'drachtio-srf';
+import { startSipServer, type SipServer } from '../../../engine/drachtio/server.ts';
+import { TcpPeer, UdpPeer, type Peer } from './peer.ts';
+
+/** The parts of the unmodified library that these tests use; its own declarations leave most of them out. */
+export interface Request extends EventEmitter {
+  method: string;
+  uri: string;
+  body: string;
+  source_address: string;
+  receivedOn: string;
+  get(name: string): string;
+  cancel(): void;
+  protocol: string;
+}
+export interface Response {
+  status: number;
+  get(name: string): string;
+  send(status: number, options?: object, callback?: (error: unknown, sent: Response) => void): void;
+}
+export interface Call extends EventEmitter {
+  id: string;
+  sip: { callId: string; localTag: string; remoteTag: string };
+  remote: { sdp: string };
+  destroy(options?: object): Promise<Request>;
+  modify(sdp: string): Promise<string>;
+  request(options: object): Promise<Response>;
+}
+export interface Client extends EventEmitter {
+  connect(options: object): void;
+  disconnect(): void;
+  request(uri: string, options: object): Promise<Request>;
+  createUAS(request: Request, response: Response, options: object): Promise<Call>;
+  createUAC(uri: string, options: object, progress?: object): Promise<Call>;
+  createB2BUA(request: Request, response: Response, uri: string, options: object): Promise<{ uas: Call; uac: Call }>;
+  use(method: string, handler: (request: Request, response: Response, next: () => void) => void): void;
+  invite(handler: (request: Request, response: Response) => void): void;
+  register(handler: (request: Request, response: Response) => void): void;
+  options(handler: (request: Request, response: Response) => void): void;
+}
+
+export const SECRET = 'cymru';
+/** Timers a fiftieth of the real ones: 64*T1 is 640 ms. */
+export const SHORT = { T1: 10, T2: 80, T4: 100 };
+
+/** A running server, an application and user agents, all ended by `close`. */
+export class Rig {
+  readonly server: SipServer;
+  readonly #clients = new Set<Client>();
+  readonly #peers: Peer[] = [];
+
+  private constructor(server: SipServer) {
+    this.server = server;
+  }
+
+  static async start(options: { timers?: typeof SHORT; orphanGraceMs?: number } = {}): Promise<Rig> {
+    const admin = { host: '127.0.0.1', port: 0, secret: SECRET };
+    return new Rig(await startSipServer({ host: '127.0.0.1', port: 0, admin, ...options }));
+  }
+
+  /** A connected application. `route` adds handlers before it connects, so that they are registered when this resolves. */
+  async app(route: (client: Client) => void = () => undefined): Promise<Client> {
+    const client = new Srf() as unknown as Client;
+    client.on('error', () => undefined);
+    route(client);
+    this.#clients.add(client);
+    client.connect({ host: '127.0.0.1', port: this.server.adminPort, secret: SECRET });
+    const [error] = (await once(client, 'connect')) as [unknown];
+    if (error) throw error instanceof Error ? error : new Error('no connection');
+    return client;
+  }
+
+  /** Breaks an application's connection as a crash would, without a reconnection. */
+  lose(client: Client): void {
+    this.#clients.delete(client);
+    client.disconnect();
+  }
+
+  async phone(): Promise<UdpPeer> {
+    const peer = await UdpPeer.open(this.server.port);
+    this.#peers.push(peer);
+    return peer;
+  }
+
+  async tcpPhone(): Promise<TcpPeer> {
+    const peer = await TcpPeer.open(this.server.port);
+    this.#peers.push(peer);
+    return peer;
+  }
+
+  uri(user = '1000'): string {
+    return `sip:${user}@127.0.0.1:${this.server.port}`;
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients) client.disconnect();
+    for (const peer of this.#peers) peer.close();
+    await this.server.stop();
+  }
+}
+
+/** Resolves with the arguments of the next event. */
+export const next = async (emitter: EventEmitter, event: string): Promise<unknown[]> => {
+  return (await once(emitter, event, { signal: AbortSignal.timeout(5000) })) as unknown[];
+};
