@@ -24,6 +24,7 @@ const SECURITY_SCHEMES = {
 /** What a zod schema says in JSON Schema and clients do not need: the pattern of a format, closed objects. */
 const tidy = ({ jsonSchema }: { jsonSchema: Json }): void => {
   if (jsonSchema['format'] === 'uuid' || jsonSchema['type'] === 'integer') delete jsonSchema['pattern'];
+  delete jsonSchema['propertyNames'];
   if (jsonSchema['additionalProperties'] === false) delete jsonSchema['additionalProperties'];
 };
 
@@ -51,9 +52,8 @@ class Components {
 const relink = (value: unknown, names: Map<string, string>): unknown => {
   if (Array.isArray(value)) return value.map(item => relink(item, names));
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([key]) => key !== 'id' || typeof (value as Json)[key] !== 'string');
   return Object.fromEntries(
-    entries.map(([key, item]) => {
+    Object.entries(value).map(([key, item]) => {
       if (key !== '$ref' || typeof item !== 'string') return [key, relink(item, names)];
       const name = item.replace('#/$defs/', '');
       return [key, `#/components/schemas/${names.get(name) ?? name}`];
@@ -83,10 +83,11 @@ const reasonsOf = (route: Route): Reason[] => [
   ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
   ...(route.body ? (['INVALID_JSON_BODY', 'INVALID_ARGUMENT'] as const) : []),
   ...route.reasons,
+  'SERVICE_UNAVAILABLE',
   'INTERNAL',
 ];
 
-const failuresOf = (route: Route): Json => {
+const failuresOf = (route: Route, components: Components): Json => {
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
   const byStatus = new Map<number, Reason[]>();
   for (const reason of new Set(reasonsOf(route))) {
@@ -95,7 +96,11 @@ const failuresOf = (route: Route): Json => {
   }
   const failures = [...byStatus].map(([status, reasons]) => [status, { description: reasons.join(', '), content }]);
   const bare = route.surface === 'auth' ? { 400: { description: 'Refused; the body is empty.' } } : {};
-  return { ...(Object.fromEntries(failures) as Json), ...bare };
+  const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
+    status,
+    { description: 'Refused.', content: { 'application/json': { schema: components.add(schema, 'output') } } },
+  ]);
+  return { ...(Object.fromEntries([...failures, ...own]) as Json), ...bare };
 };
 
 const operationOf = (route: Route, components: Components): Json => {
@@ -113,7 +118,7 @@ const operationOf = (route: Route, components: Components): Json => {
     ...(route.permission === 'public' ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body ? { requestBody: { required: true, content: json(components.add(route.body, 'input')) } } : {}),
-    responses: { [route.status]: success, ...failuresOf(route) },
+    responses: { [route.status]: success, ...failuresOf(route, components) },
   };
 };
 

@@ -23,6 +23,7 @@ const health = defineRoute({
   tag: 'Health',
   permission: 'public',
   response: healthSchema,
+  failures: { 503: healthSchema },
   async handle({ context }) {
     const state = await context.health();
     return new Reply(state.status === 'ok' ? 200 : 503, state);

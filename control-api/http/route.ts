@@ -54,6 +54,8 @@ export interface Route {
   response: z.ZodType;
   /** Reasons of its own, beside those every route may answer. */
   reasons: Reason[];
+  /** Bodies of failures that are no error envelope, by status. */
+  failures?: Record<number, z.ZodType>;
   handle(request: RouteRequest): Promise<unknown>;
 }
 

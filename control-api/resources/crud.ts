@@ -80,7 +80,7 @@ const createRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     permission: resource.write,
     body: resource.create,
     response: resource.schema,
-    reasons: ['ALREADY_EXISTS'],
+    reasons: ['ALREADY_EXISTS', ...(resource.refusals ?? [])],
     async handle(request) {
       const body = request.body;
       const values = behaviour.prepare ? await behaviour.prepare(request, body) : body;
@@ -99,7 +99,7 @@ const updateRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     params: idParams,
     body: resource.change,
     response: resource.schema,
-    reasons: [resource.not_found],
+    reasons: [resource.not_found, ...(resource.refusals ?? [])],
     async handle(request) {
       const store = new Store(resource, request.context.db);
       const scope = scopeOf(request);

@@ -23,6 +23,7 @@ export const flows = defineResource({
   write: 'manager',
   unset: null,
   told: true,
+  refusals: ['FLOW_NOT_FOUND', 'INVALID_ACTION_TYPE', 'INVALID_ANONYMOUS_VALUE', 'RESOURCE_LIMIT_EXCEEDED'],
   listed: { persistent: true, type: 'flow' },
   fields: {
     name: nameField,

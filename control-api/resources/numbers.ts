@@ -35,6 +35,7 @@ export const numbers = defineResource({
   write: 'manager',
   unset: NEVER,
   told: true,
+  refusals: ['FLOW_NOT_FOUND', 'IDENTITY_VERIFICATION_REQUIRED'],
   fields,
   changeable: ['call_flow_id', 'message_flow_id', 'name', 'detail'],
   shown: {

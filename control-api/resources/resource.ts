@@ -20,6 +20,8 @@ interface Facts {
   secrets?: string[];
   /** True when its changes are told as `<name>_created`, `_updated`, `_deleted`. */
   told: boolean;
+  /** Reasons that its POST and PUT may answer, beside the plain ones. */
+  refusals?: Reason[];
   /** Rows that lists show and writes reach; GET by id reaches the others too. */
   listed?: Record<string, unknown>;
 }
