@@ -25,11 +25,10 @@ export const digitsReceive = defineAction({
   async run({ variables, ports, signal, onDigit }, given) {
     const enough = new AbortController();
     if (isEnough(variables, given)) return next;
-    const ignoreFurther = onDigit(digit => {
+    onDigit(digit => {
+      if (enough.signal.aborted) return;
       appendDigit(variables, digit);
-      if (!isEnough(variables, given)) return;
-      ignoreFurther();
-      enough.abort();
+      if (isEnough(variables, given)) enough.abort();
     });
     const either = AbortSignal.any([signal, enough.signal]);
     if (given.duration > 0 && !either.aborted) await pause(ports.clock, given.duration, either);

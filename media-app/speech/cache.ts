@@ -82,7 +82,9 @@ export class WavCache {
     const found: { name: string; size: number; used: number }[] = [];
     for (const name of await readdir(this.dir)) {
       const file = path.join(this.dir, name);
-      const { size, mtimeMs } = await stat(file);
+      const state = await stat(file).catch(() => undefined); // gone since it was listed
+      if (!state) continue;
+      const { size, mtimeMs } = state;
       if (NAME.test(name)) found.push({ name, size, used: mtimeMs });
       else if (name.endsWith('.part.wav') && mtimeMs < Date.now() - ABANDONED_MS) await rm(file, { force: true });
     }

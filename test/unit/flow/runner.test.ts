@@ -5,6 +5,7 @@ import { EMPTY_ID } from '#contract/ids';
 import { defineAction, next, type ActionDefinition } from '#flow/action';
 import { nothing } from '#flow/actions/options';
 import { registry } from '#flow/actions/index';
+import { pause } from '#flow/pause';
 import { MAIN_STACK_ID } from '#flow/stack';
 import { action, id, World } from './world.ts';
 
@@ -199,11 +200,9 @@ describe('stacks of a flow', () => {
   });
 
   it('goes on when the fetched flow is empty', async () => {
-    const world = await new World({
-      actions: [action('f', 'fetch_flow', { flow_id: sub })],
-      flows: { [sub]: [] },
-    }).run();
-    assert.deepEqual(world.path, ['start', 'fetch_flow', 'finish']);
+    const actions = [action('f', 'fetch_flow', { flow_id: sub }), action('b', 'beep')];
+    const world = await new World({ actions, flows: { [sub]: [] } }).run();
+    assert.deepEqual(world.path, ['start', 'fetch_flow', 'beep', 'finish']);
   });
 
   it('jumps outward and leaves the inner stack for good', async () => {
@@ -265,6 +264,35 @@ describe('a flow that is moved from outside', () => {
     assert.equal(world.clock.elapsed, 700);
   });
 
+  for (const [what, ending] of [
+    ['asks for another place', async () => ({ kind: 'jump' as const, target_id: id('t') })],
+    ['fails', () => Promise.reject(new Error('interrupted'))],
+  ] as const)
+    it(`is not led astray by an interrupted action that ${what}`, async () => {
+      const slow = definition({
+        type: 'condition_variable',
+        run: async ({ ports, signal }) => {
+          await pause(ports.clock, 5000, signal);
+          return ending();
+        },
+      });
+      const actions = [action('c', 'condition_variable'), talk('t'), action('b', 'beep')];
+      const world = new World({ actions, registry: having(slow) });
+      world.clock.at(500, () => world.runner.forwardNow(MAIN_STACK_ID, id('b')));
+      await world.run();
+      assert.deepEqual([world.path, world.warnings], [['start', 'condition_variable', 'beep', 'finish'], []]);
+    });
+
+  it('shows where it was sent until it is there', async () => {
+    const world = new World({ actions: [action('p', 'play', { stream_urls: ['u'] }), action('b', 'beep')] });
+    world.clock.at(500, () => {
+      world.runner.forwardNow(MAIN_STACK_ID, id('b'));
+      assert.equal(world.runner.activeflow.forward_action_id, id('b'));
+    });
+    await world.run();
+    assert.ok(world.commits.every(({ activeflow }) => activeflow.forward_action_id === EMPTY_ID));
+  });
+
   it('refuses a place it does not have, and goes on undisturbed', async () => {
     const world = new World({ actions: [action('p', 'play', { stream_urls: ['u'] })] });
     world.clock.at(500, () => {
@@ -317,6 +345,24 @@ describe('a flow that is stopped', () => {
     await world.runner.run();
     assert.equal(world.commits.filter(({ activeflow }) => activeflow.status === 'ended').length, 1);
     assert.equal(world.clock.waiting, 0);
+  });
+
+  it('is written in order, though the store is slow', async () => {
+    const world = new World({ actions: [talk('t')] });
+    let release: () => void = () => undefined;
+    world.beforeCommit = () => {
+      world.beforeCommit = async () => undefined;
+      return new Promise(resolve => (release = resolve));
+    };
+    await world.begin();
+    const stopped = world.runner.stop();
+    await world.settle();
+    release();
+    await stopped;
+    assert.deepEqual(
+      world.commits.map(({ activeflow }) => activeflow.status),
+      ['running', 'ended'],
+    );
   });
 
   it('never starts when it is stopped before', async () => {

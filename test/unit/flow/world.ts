@@ -103,6 +103,8 @@ export class World {
   readonly runner: FlowRunner;
   readonly record: Call;
   failCommits = false;
+  /** Awaited before each commit is done. */
+  beforeCommit: () => Promise<void> = async () => undefined;
   readonly #options: WorldOptions;
 
   constructor(options: WorldOptions = {}) {
@@ -204,6 +206,7 @@ export class World {
         return { status: answer ?? 200 };
       },
       commit: async (activeflow, _event, variables) => {
+        await this.beforeCommit();
         if (this.failCommits) throw new Error('the store is away');
         this.commits.push({ activeflow, variables });
       },

@@ -7,7 +7,8 @@ const DIGITS = 'svc.call.digits';
 /** Runs one flow; the keys are pressed at their times, in milliseconds. */
 const play = async (actions: ActionInput[], keys: [number, string][] = [], more: WorldOptions = {}): Promise<World> => {
   const world = new World({ ...more, actions });
-  for (const [ms, key] of keys) world.clock.at(ms, () => world.runner.digit(key));
+  for (const [ms, key] of keys)
+    world.clock.at(ms, () => (key === '' ? [''] : [...key]).forEach(one => world.runner.digit(one)));
   return world.run();
 };
 
@@ -59,13 +60,7 @@ describe('talk', () => {
   });
 
   it('stops at the first key when the author wants that', async () => {
-    const world = await play(
-      [talk({ digits_handle: 'next' })],
-      [
-        [500, '7'],
-        [500, '8'],
-      ],
-    );
+    const world = await play([talk({ digits_handle: 'next' })], [[500, '78']]);
     assert.deepEqual([world.runner.variables.get(DIGITS), world.clock.elapsed], ['7', 500]);
   });
 });
@@ -126,6 +121,7 @@ describe('digits_receive', () => {
       '12',
       200,
     ],
+    ['takes no more keys when it has enough', { length: 2 }, [[100, '123']], '12', 100],
     [
       'ends at a key and keeps it',
       { key: '#*' },
@@ -200,6 +196,7 @@ describe('digits_receive', () => {
     void world.runner.run();
     world.runner.digit('9');
     await world.run();
+    assert.deepEqual(world.warnings, []);
     assert.deepEqual([world.runner.variables.get(DIGITS), world.clock.elapsed], ['9', 0]);
   });
 
