@@ -8,6 +8,7 @@ const maxDepth = 1600;
 const margin = 80;
 const windowPackets = 150;
 const fadeFrames = 3;
+const tailFrames = 3;
 
 /** What has come in and what became of it. */
 export interface JitterStats {
@@ -84,7 +85,7 @@ export class JitterBuffer {
     const from = timestampDistance(timestamp, this.#playout);
     if (from > ring / 2 || from < -ring) return;
     this.#muteFrom = timestamp;
-    this.#muteSamples = Math.min(samples, 0xffff) + frameSamples;
+    this.#muteSamples = Math.min(samples, 0xffff) + tailFrames * frameSamples; // its end is sent three times
     const until = Math.min(from + this.#muteSamples, ring - frameSamples);
     for (let i = Math.max(0, from); i < until; i++) {
       this.#samples[(this.#playout + i) & mask] = 0;

@@ -131,8 +131,9 @@ async function bindUdp(port: number, host: string): Promise<Socket> {
     lookup: (address, _options, done) => done(null, address, isIPv6(address) ? 6 : 4), // addresses are literal; stay synchronous
   });
   try {
+    const listening = once(socket, 'listening'); // before bind(): with a synchronous look-up it is emitted inside
     socket.bind(port, host);
-    await once(socket, 'listening');
+    await listening;
     return socket;
   } catch (error) {
     socket.close();
