@@ -10,7 +10,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'control-api': ['contract', 'flow'],
   'media-app': ['contract', 'flow'],
   engine: [],
-  scripts: ['contract', 'flow', 'control-api', 'media-app', 'engine'],
+  scripts: ['contract', 'flow', 'control-api', 'media-app', 'engine', 'test'], // the bench drives the tests' stack and phones
   test: ['contract', 'flow', 'control-api', 'media-app', 'engine', 'scripts'],
 };
 

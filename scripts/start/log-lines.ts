@@ -43,10 +43,12 @@ const valueText = (value: unknown): string => {
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 };
 
-const errorText = (value: unknown): string => {
+/** A stack is for failures; a warning says what happened in its message. */
+const errorText = (value: unknown, level: string): string => {
   if (typeof value === 'string') return ` ${value}`;
   const { message, stack } = (value ?? {}) as { message?: unknown; stack?: unknown };
-  if (typeof stack === 'string') return `\n    ${stack.split('\n').slice(0, 6).join('\n    ')}`;
+  if (typeof stack === 'string' && (level === 'error' || level === 'fatal'))
+    return `\n    ${stack.split('\n').slice(0, 6).join('\n    ')}`;
   return typeof message === 'string' ? ` ${message}` : ` ${JSON.stringify(value)}`;
 };
 
@@ -88,6 +90,6 @@ export const readableLine = (name: string, line: string, colour = false): string
     .map(([key, value]) => ` ${key}=${valueText(value)}`);
   const message = typeof parsed.msg === 'string' ? parsed.msg : '';
   const failure = parsed['err'] ?? parsed['error'];
-  const text = message + fields.join('') + (failure === undefined ? '' : errorText(failure));
+  const text = message + fields.join('') + (failure === undefined ? '' : errorText(failure, level));
   return formatLine(timeOf(parsed), name, level, printable(text), colour);
 };

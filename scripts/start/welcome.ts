@@ -35,7 +35,6 @@ const phoneAddress = (settings: Settings): string => {
   return outside?.address ?? '127.0.0.1';
 };
 
-const ASK = '6f1b0c4e-0000-4000-8000-000000000001';
 const ONE = '6f1b0c4e-0000-4000-8000-000000000002';
 const OTHER = '6f1b0c4e-0000-4000-8000-000000000003';
 
@@ -43,8 +42,8 @@ const OTHER = '6f1b0c4e-0000-4000-8000-000000000003';
 const FIRST_CALL_ACTIONS = [
   { type: 'talk', option: { text: 'Hello from Trunkline. Press one to hear a beep.', language: 'en-US' } },
   { type: 'digits_receive', option: { duration: 8000, length: 1 } },
-  { id: ASK, type: 'branch', option: { target_ids: { 1: ONE }, default_target_id: OTHER } },
-  { id: ONE, type: 'beep', next_id: OTHER },
+  { type: 'branch', option: { target_ids: { 1: ONE }, default_target_id: OTHER } },
+  { id: ONE, type: 'beep' },
   { id: OTHER, type: 'talk', option: { text: 'That was your first call. Goodbye.', language: 'en-US' } },
   { type: 'hangup' },
 ];
@@ -66,13 +65,17 @@ const phoneLines = (welcome: Welcome, server: string): string[] =>
       `  extension ${one.extension}   user ${one.username}   password ${one.password}   domain ${one.domain_name}   server ${server}`,
   );
 
+/** On a terminal with colours, so that it is dark on light for every camera; in a log as plain blocks. */
+const qrCode = (text: string): Promise<string> =>
+  process.stdout.isTTY
+    ? QRCode.toString(text, { type: 'terminal', small: true })
+    : QRCode.toString(text, { type: 'utf8', margin: 2 });
+
 /** Everything a newcomer needs, as printed after the very first start. */
 export const welcomeText = async (settings: Settings, welcome: Welcome): Promise<string> => {
   const server = `${phoneAddress(settings)}:${settings.SIP_PORT}`;
   const first = welcome.extensions[0];
-  const code = first
-    ? await QRCode.toString(`sip:${first.username}:${first.password}@${server}`, { type: 'utf8', margin: 1 })
-    : '';
+  const code = first ? await qrCode(`sip:${first.username}:${first.password}@${server}`) : '';
   return [
     '',
     'Welcome to Trunkline. This was the first start, so here is what it made for you',
