@@ -1,0 +1,116 @@
+import { strict as assert } from 'node:assert';
+import {
+  headerOf,
+  newCallId,
+  newRequest,
+  newTag,
+  responseTo,
+  SipStack,
+  type ClientTransaction,
+  type SipRequest,
+  type SipResponse,
+  type Source,
+} from '../../../../engine/sip/stack.ts';
+
+const listeners = (['udp', 'tcp'] as const).map(transport => ({ transport, host: '127.0.0.1', port: 0 }));
+
+const response = (transaction: ClientTransaction): Promise<[SipResponse, Source]> =>
+  new Promise((resolve, reject) => {
+    transaction.once('response', (...it) => resolve(it));
+    transaction.once('error', reject);
+  });
+
+describe('sip stack', () => {
+  let ours: SipStack;
+  let theirs: SipStack;
+  beforeEach(async () => {
+    ours = new SipStack({ listeners });
+    theirs = new SipStack({ listeners });
+    await Promise.all([ours.start(), theirs.start()]);
+  });
+  afterEach(() => Promise.all([ours.stop(), theirs.stop()]));
+
+  const portOf = (stack: SipStack, transport: string): number =>
+    stack.addresses.find(one => one.transport === transport)?.port ?? 0;
+
+  const request = (method: string, transport = 'udp', body = ''): SipRequest =>
+    newRequest(
+      method,
+      `sip:b@127.0.0.1:${portOf(theirs, transport)};transport=${transport}`,
+      { From: `<sip:a@x>;tag=${newTag()}`, To: '<sip:b@x>', 'Call-ID': newCallId(), CSeq: `1 ${method}` },
+      body,
+    );
+
+  for (const transport of ['udp', 'tcp']) {
+    it(`a request over ${transport} is answered where it came from, bodies of 20 KB included`, async () => {
+      const body = 'é'.repeat(10_000);
+      theirs.on('request', (transaction, got) => transaction.respond(responseTo(got, 200, 'Fine', {}, got.body)));
+      const [answer, source] = await response(ours.request(request('MESSAGE', transport, body)));
+      assert.equal(answer.body.toString(), body);
+      assert.equal(answer.reason, 'Fine');
+      assert.equal(source.transport, transport);
+    });
+  }
+
+  it('a request arrives with the address it came from noted in its Via', async () => {
+    const arrived = new Promise<SipRequest>(resolve => theirs.once('request', (_transaction, got) => resolve(got)));
+    ours.request(request('OPTIONS')).on('response', () => undefined);
+    const got = await arrived;
+    assert.match(headerOf(got, 'via') ?? '', new RegExp(`;rport=${portOf(ours, 'udp')}`));
+    assert.equal(headerOf(got, 'max-forwards'), '70');
+  });
+
+  it('the user of an INVITE hears its CANCEL, and the canceller 487', async () => {
+    let cancelled = 0;
+    theirs.on('request', (transaction, got) => {
+      transaction.on('cancel', () => cancelled++);
+      transaction.respond(responseTo(got, 180));
+    });
+    const transaction = ours.request(request('INVITE'));
+    const [ringing] = await response(transaction);
+    assert.equal(ringing.status, 180);
+    transaction.cancel();
+    const [final] = await response(transaction);
+    assert.equal(final.status, 487);
+    assert.equal(cancelled, 1);
+  });
+
+  it('an ACK to a 2xx is matched to its INVITE and stops the repeats', async () => {
+    const acknowledged = new Promise<void>(resolve => {
+      theirs.on('request', (transaction, got) => {
+        transaction.on('ack', () => resolve());
+        transaction.respond(responseTo(got, 200));
+      });
+    });
+    const invite = request('INVITE');
+    const [ok] = await response(ours.request(invite));
+    const dialog = { From: headerOf(ok, 'from'), To: headerOf(ok, 'to'), 'Call-ID': headerOf(ok, 'call-id') };
+    const hop = { transport: 'udp' as const, host: '127.0.0.1', port: portOf(theirs, 'udp') };
+    ours.send(newRequest('ACK', invite.uri, { ...dialog, CSeq: '1 ACK' }), hop);
+    await acknowledged;
+  });
+
+  it('a response to nothing of ours is reported as stray', async () => {
+    const stray = new Promise<SipResponse>(resolve => ours.once('stray', resolve));
+    const lost = responseTo(request('OPTIONS'), 200, 'OK', { Via: 'SIP/2.0/UDP x;branch=z9hG4bKnone' });
+    theirs.send(lost, { transport: 'udp', host: '127.0.0.1', port: portOf(ours, 'udp') });
+    assert.equal((await stray).status, 200);
+  });
+
+  it('a port in use is named when the stack cannot start, and nothing stays bound', async () => {
+    const port = portOf(theirs, 'tcp');
+    const wanted = [...listeners.slice(0, 1), { transport: 'tcp' as const, host: '127.0.0.1', port }];
+    const third = new SipStack({ listeners: wanted });
+    await assert.rejects(third.start(), new RegExp(`cannot listen on tcp 127.0.0.1:${port}`));
+    assert.deepEqual(third.addresses, []);
+  });
+
+  it('a transport we do not speak is an error event, not an exception', async () => {
+    const odd = newRequest('OPTIONS', 'sip:x@h;transport=sctp', {
+      From: '<sip:a@b>;tag=1',
+      To: '<sip:a@b>',
+      CSeq: '1 OPTIONS',
+    });
+    await assert.rejects(response(ours.request(odd)), /no usable next hop/);
+  });
+});
