@@ -12,7 +12,6 @@ export const MOST_TOPICS = 1000;
 /** Bytes waiting for a client that does not read; beyond it the connection is closed. */
 const MOST_BUFFERED = 1024 * 1024;
 const WRITE_TIMEOUT_MS = 10_000;
-const READ_DEADLINE_MS = 60_000;
 
 const messageSchema = z.object({
   type: z.enum(['subscribe', 'unsubscribe']),
@@ -76,9 +75,9 @@ export class Connection {
     return log;
   }
 
-  /** Asks for a sign of life, or ends a connection that gave none for a minute. */
-  checkAlive(): void {
-    if (Date.now() - this.#heard > READ_DEADLINE_MS) this.#socket.terminate();
+  /** Asks for a sign of life, or ends a connection that gave none for so many milliseconds. */
+  checkAlive(silenceMs: number): void {
+    if (Date.now() - this.#heard > silenceMs) this.#socket.terminate();
     else this.#socket.ping();
   }
 

@@ -11,9 +11,7 @@ import { CustomerLogs, type CustomerLog } from './customer-log.ts';
 import type { LogFeed } from './feed.ts';
 
 export const WEBSOCKET_PATH = '/v1.0/ws';
-const PING_MS = 10_000;
 const POLL_MS = 2000;
-const IDENTIFY_MS = 60_000;
 const MOST_CONNECTIONS = 5000;
 /** A thousand topics of four parts fit. */
 const MOST_PAYLOAD = 256 * 1024;
@@ -27,6 +25,12 @@ interface EventSocketOptions {
   feed: LogFeed;
   identify: Identify;
   log: Logger;
+  /** Pause between pings; 10 000. */
+  ping_ms?: number;
+  /** A client that is silent for so long is gone; 60 000. */
+  silence_ms?: number;
+  /** How often the credential of every connection is looked at again; 60 000. */
+  identify_ms?: number;
 }
 
 const asError = (error: unknown): PlatformError =>
@@ -43,7 +47,7 @@ const refuse = (socket: Duplex, error: PlatformError): void => {
 
 /** GET /v1.0/ws: events over WebSocket, in the order of the customer's sequence, each once (accounts-and-plumbing 26). */
 export class EventSocket {
-  readonly #given: EventSocketOptions;
+  readonly #given: Required<EventSocketOptions>;
   readonly #logs: CustomerLogs;
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_PAYLOAD, clientTracking: false });
   readonly #connections = new Map<Connection, IncomingMessage>();
@@ -52,16 +56,17 @@ export class EventSocket {
   #stopped = false;
 
   constructor(given: EventSocketOptions) {
-    this.#given = given;
+    this.#given = { ping_ms: 10_000, silence_ms: 60_000, identify_ms: 60_000, ...given };
     this.#logs = new CustomerLogs(given);
   }
 
   start(): void {
+    const { ping_ms, silence_ms, identify_ms } = this.#given;
     this.#given.server.on('upgrade', this.#upgrade);
     this.#quiet = this.#given.feed.onGrowth(customerId => this.#logs.wake(customerId));
-    this.#every(PING_MS, () => [...this.#connections.keys()].forEach(connection => connection.checkAlive()));
+    this.#every(ping_ms, () => [...this.#connections.keys()].forEach(each => each.checkAlive(silence_ms)));
     this.#every(POLL_MS, () => this.#logs.poll().catch(this.#warn));
-    this.#every(IDENTIFY_MS, () => this.#identifyAll().catch(this.#warn));
+    this.#every(identify_ms, () => this.#identifyAll().catch(this.#warn));
   }
 
   /** Refuses new connections and tells the others to go elsewhere. */

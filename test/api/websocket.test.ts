@@ -23,8 +23,8 @@ class Listener {
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly socket: WebSocket;
 
-  constructor(url: string) {
-    this.socket = new WebSocket(url);
+  constructor(url: string, autoPong = true) {
+    this.socket = new WebSocket(url, { autoPong });
     this.socket.on('message', (data: Buffer) => this.heard.push(JSON.parse(data.toString()) as EventMessage));
     this.closed = new Promise(resolve =>
       this.socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
@@ -330,5 +330,57 @@ describe('events over WebSocket', function () {
     client.socket.resume();
     assert.deepEqual(await client.closed, { code: 1013, reason: 'too slow: resume with after_sequence' });
     assert.ok(client.heard.length < 60);
+  });
+
+  describe('while a connection stands', () => {
+    let impatient: EventSocket;
+    let other: Server;
+    let address: string;
+    before(async () => {
+      other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      address = `ws://127.0.0.1:${(other.address() as AddressInfo).port}/v1.0/ws`;
+      const authenticator = new Authenticator(rig.db, SECRET);
+      const identify = authenticator.identify.bind(authenticator);
+      const quick = { ping_ms: 30, silence_ms: 200, identify_ms: 30 };
+      impatient = new EventSocket({ ...rig, ...quick, server: other, database: rig.db, feed, identify });
+      impatient.start();
+    });
+    after(() => {
+      impatient.stop();
+      other.close();
+    });
+    const dial = async (query: string, autoPong = true): Promise<Listener> => {
+      const listener = new Listener(`${address}?${query}`, autoPong);
+      open.push(listener);
+      await once(listener.socket, 'open');
+      return listener;
+    };
+
+    it('ends a client that answers no ping and keeps one that does', async () => {
+      const customer = await addCustomer(rig.db);
+      const query = `accesskey=${await accesskey(customer)}`;
+      const [dead, alive] = [await dial(query, false), await dial(query)];
+      assert.equal((await dead.closed).code, 1006);
+      assert.equal(alive.socket.readyState, WebSocket.OPEN);
+    });
+
+    it('closes with 1008 when the accesskey is deleted or the agent loses its permission', async () => {
+      const customer = await addCustomer(rig.db);
+      const { id, token } = await agent(customer, PERMISSION.admin);
+      const [keyed, manager] = [await dial(`accesskey=${await accesskey(customer)}`), await dial(`token=${token}`)];
+      for (const client of [keyed, manager]) client.subscribe([`customer_id:${customer}`]);
+      await quiet(manager, customer);
+      await rig.db('accesskeys').where('customer_id', customer).update({ tm_delete: timestamp() });
+      await rig.db('agents').where('id', id).update({ permission: PERMISSION.agent });
+      assert.equal((await keyed.closed).code, 1008);
+      assert.deepEqual(await manager.closed, { code: 1008, reason: 'permission changed' });
+    });
+
+    it('closes with 1001 when the server shuts down', async () => {
+      const client = await dial(`accesskey=${await accesskey(await addCustomer(rig.db))}`);
+      impatient.stop();
+      assert.equal((await client.closed).code, 1001);
+    });
   });
 });
