@@ -15,7 +15,7 @@ const types: NonNullable<Knex.PgConnectionConfig['types']> = {
   getTypeParser: (oid, format) => {
     if (oid === (builtins.TIMESTAMPTZ as number)) return asTimestamp;
     if (oid === (builtins.INT8 as number)) return Number;
-    return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
+    return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text') as (text: string) => unknown;
   },
 };
 

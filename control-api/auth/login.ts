@@ -31,13 +31,13 @@ const publicAgent = (row: AgentRow): Record<string, unknown> =>
   Object.fromEntries(PUBLIC_FIELDS.map(name => [name, row[name] ?? (name.startsWith('tm_') ? NEVER : '')]));
 
 /** The live agent of a user name; of a deleted customer the deleted one too, so that login can say so (8.4). */
-const findAgent = async (db: Db, username: string): Promise<AgentRow | undefined> =>
-  (await db('agents')
+const findAgent = (db: Db, username: string): Promise<AgentRow | undefined> =>
+  db('agents')
     .join('customers', 'customers.id', 'agents.customer_id')
     .whereRaw('lower(agents.username) = lower(?)', [username])
     .where(either => either.whereNull('agents.tm_delete').orWhere('customers.status', 'deleted'))
     .orderByRaw('agents.tm_delete is null desc, agents.tm_delete desc')
-    .first('agents.*', 'customers.status as status_of_customer')) as AgentRow | undefined;
+    .first<AgentRow | undefined>('agents.*', 'customers.status as status_of_customer');
 
 /** Only expired and deleted accounts are refused here, and only after the password fitted (platform-api, Authentication 7). */
 const checkStatus = (status: CustomerStatus): void => {

@@ -105,25 +105,24 @@ export class Authenticator {
   /** The live agent counts, not the copy in the token, so that changes take effect at once (4.3). */
   async #agent(token: string): Promise<Identity> {
     const id = await readAgentToken(this.#secret, token);
-    const agent = isId(id)
-      ? ((await this.#db('agents')
-          .join('customers', 'customers.id', 'agents.customer_id')
-          .where('agents.id', id)
-          .whereNull('agents.tm_delete')
-          .first('agents.id', 'agents.customer_id', 'agents.permission', 'customers.status')) as Holder | undefined)
-      : undefined;
+    if (!isId(id)) throw refused();
+    const agent = await this.#db('agents')
+      .join('customers', 'customers.id', 'agents.customer_id')
+      .where('agents.id', id)
+      .whereNull('agents.tm_delete')
+      .first<Holder | undefined>('agents.id', 'agents.customer_id', 'agents.permission', 'customers.status');
     if (!agent) throw refused();
     const { customer_id, status, permission } = agent;
     return { kind: 'agent', customer_id, customer_status: status, permission, agent_id: agent.id };
   }
 
   async #accesskey(token: string): Promise<Identity> {
-    const key = (await this.#db('accesskeys')
+    const key = await this.#db('accesskeys')
       .join('customers', 'customers.id', 'accesskeys.customer_id')
       .where('accesskeys.token_hash', hashOfToken(token))
       .whereNull('accesskeys.tm_delete')
       .where('accesskeys.tm_expire', '>', timestamp())
-      .first('accesskeys.id', 'accesskeys.customer_id', 'customers.status')) as Holder | undefined;
+      .first<Holder | undefined>('accesskeys.id', 'accesskeys.customer_id', 'customers.status');
     if (!key) throw refused();
     const { customer_id, status } = key;
     return { kind: 'accesskey', customer_id, customer_status: status, permission: PERMISSION.admin, agent_id: '' };

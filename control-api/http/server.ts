@@ -35,7 +35,7 @@ const logRequests =
     const started = performance.now();
     const path = request.path;
     response.on('close', () => {
-      const { request_id, customer_id } = response.locals;
+      const { request_id, customer_id } = response.locals as Record<string, unknown>;
       const duration_ms = Math.round(performance.now() - started);
       const facts = { request_id, customer_id, status: response.statusCode, duration_ms };
       log.info(facts, `${request.method} ${path}`);

@@ -8,6 +8,7 @@ import { groupcallSchema } from '#contract/groupcall';
 import { isSet } from '#contract/ids';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { idParams } from './crud.ts';
+import { isIdentityVerified } from './customer.ts';
 import { reference, variablesField } from './fields.ts';
 import { actionsField, templateOf, temporaryFlow } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
@@ -51,9 +52,7 @@ const admit = async ({ context, identity }: RouteRequest, destinations: Address[
   if (identity.customer_status !== 'active')
     throw new PlatformError('PERMISSION_DENIED', 'The account is not active; it may not dial out.');
   if (!destinations.some(isPstn)) return;
-  const customers = context.db<{ id: string; identity_verification_status: string }>('customers');
-  const customer = await customers.where('id', identity.customer_id).first('identity_verification_status');
-  if (customer?.identity_verification_status !== 'verified')
+  if (!(await isIdentityVerified(context.db, identity.customer_id)))
     throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Telephone numbers need a verified identity.');
 };
 

@@ -88,7 +88,7 @@ const update = defineRoute({
   async handle({ context, identity, body, request_id }) {
     const change = context.db.transaction(async trx => {
       const changed = rowsOf(trx, identity.customer_id).update({ ...body, tm_update: timestamp() });
-      const [row] = (await changed.returning('*')) as Row[];
+      const [row] = await changed.returning('*');
       await tell(trx, found(row), request_id);
       return show(found(row));
     });
@@ -98,5 +98,9 @@ const update = defineRoute({
     });
   },
 });
+
+/** True when normal numbers and telephone calls are allowed to a customer (voice-and-flows 9.1). */
+export const isIdentityVerified = async (db: Queryable, customerId: string): Promise<boolean> =>
+  (await rowsOf(db, customerId).first())?.['identity_verification_status'] === 'verified';
 
 export const customerRoutes: Route[] = [get, update];

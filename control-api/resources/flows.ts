@@ -1,4 +1,3 @@
-import type { ActionInput } from '#contract/action';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID } from '#contract/ids';
 import { validateActions } from '#flow/validate';
@@ -30,7 +29,7 @@ const routes = crud(flows, {
   /** PUT replaces: an on-complete flow left out is unset (voice-and-flows 2.2). */
   async revise(request, { actions, on_complete_flow_id = EMPTY_ID, ...body }) {
     await mustBeFlow(request.context.db, request.identity.customer_id, on_complete_flow_id);
-    const checked = actions === undefined ? {} : { actions: validateActions(actions as ActionInput[]) };
+    const checked = actions === undefined ? {} : { actions: validateActions(actions) };
     return { ...body, ...checked, on_complete_flow_id };
   },
   removing: request => (trx, row: Row) => clearFlow(trx, row.customer_id, row.id, request.request_id),

@@ -8,6 +8,7 @@ import { appendEvent } from '../events/log.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { crud, idParams, scopeOf } from './crud.ts';
 import { detailField, nameField, reference } from './fields.ts';
+import { isIdentityVerified } from './customer.ts';
 import { mustBeFlow } from './flow-store.ts';
 import { changesOf, defineResource, render, renderForEvent, type Row } from './resource.ts';
 import { Store } from './store.ts';
@@ -61,11 +62,7 @@ const checkVirtual = (number: string, type: string): void => {
 
 /** A normal number needs a verified identity first and a carrier then. */
 const refuseNormal = async ({ context, identity }: RouteRequest): Promise<never> => {
-  const customer = (await context
-    .db('customers')
-    .where('id', identity.customer_id)
-    .first('identity_verification_status')) as { identity_verification_status: string } | undefined;
-  if (customer?.identity_verification_status !== 'verified')
+  if (!(await isIdentityVerified(context.db, identity.customer_id)))
     throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Normal numbers need a verified identity.');
   throw new PlatformError('SERVICE_UNAVAILABLE', 'No carrier is connected that sells normal numbers.');
 };
@@ -86,7 +83,7 @@ export const clearFlow = async (
     const named = trx<Row>('numbers')
       .where({ customer_id: customerId, [column]: flowId })
       .whereNull('tm_delete');
-    const rows = (await named.update({ [column]: EMPTY_ID, tm_update: timestamp() }).returning('*')) as Row[];
+    const rows = await named.update({ [column]: EMPTY_ID, tm_update: timestamp() }).returning('*');
     for (const row of rows) {
       const event = { customer_id: customerId, event_type: 'number_updated', resource: 'number', request_id } as const;
       await appendEvent(trx, { ...event, resource_id: row.id, data: renderForEvent(numbers, row) });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Reason } from '#contract/errors';
-import type { NEVER, Timestamp } from '#contract/time';
+import type { Timestamp } from '#contract/time';
 import type { Permission } from '../http/permit.ts';
 
 /** What a stored resource is: tenancy, permission, events. */
@@ -14,8 +14,8 @@ interface Facts {
   not_found: Reason;
   read: Exclude<Permission, 'public'>;
   write: Exclude<Permission, 'public'>;
-  /** How a moment that has not come is shown (accounts-and-plumbing 1.7). */
-  unset: null | '' | typeof NEVER;
+  /** How a moment that has not come is shown: null, empty or NEVER (accounts-and-plumbing 1.7). */
+  unset: string | null;
   /** Shown to whoever asks, never told in events. */
   secrets?: string[];
   /** True when its changes are told as `<name>_created`, `_updated`, `_deleted`. */

@@ -45,12 +45,12 @@ export class Store {
   /** A page of the customer's live rows, newest first, and one more when there is one. */
   async list(scope: Scope, page: Page): Promise<Row[]> {
     const { table, listed = {} } = this.#resource;
-    return (await this.#db(table)
+    return this.#db<Row>(table)
       .where({ customer_id: scope.customer_id, ...listed })
       .whereNull('tm_delete')
       .where('tm_create', '<', page.page_token ?? timestamp())
       .orderBy('tm_create', 'desc')
-      .limit(page.page_size + 1)) as Row[];
+      .limit(page.page_size + 1);
   }
 
   /** A live row; rejects with the resource's not-found reason. Another customer's row is not found either. */
@@ -62,32 +62,21 @@ export class Store {
   async insert(scope: Scope, values: Values): Promise<Row> {
     const row = { id: newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
     return this.#write(scope, 'created', async trx => {
-      const [inserted] = (await trx(this.#resource.table).insert(forColumns(row)).returning('*')) as Row[];
+      const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
       return inserted;
     });
   }
 
   /** Changes a live row. Nothing to change is a change too: `tm_update` moves and the event is told. */
   async update(scope: Scope, id: string, values: Values): Promise<Row> {
-    return this.#write(scope, 'updated', async trx => {
-      const changed = forColumns({ ...values, tm_update: timestamp() });
-      const [row] = (await this.#writable(trx, scope, id).update(changed).returning('*')) as Row[];
-      return row;
-    });
+    const columns = { ...values, tm_update: timestamp() };
+    return this.#write(scope, 'updated', trx => this.#change(trx, scope, id, columns));
   }
 
   /** Deletes a row softly; `values` are written with it, `within` runs in the same transaction. */
   async remove(scope: Scope, id: string, values: Values = {}, within?: Within): Promise<Row> {
-    return this.#write(
-      scope,
-      'deleted',
-      async trx => {
-        const changed = forColumns({ ...values, tm_delete: timestamp() });
-        const [row] = (await this.#writable(trx, scope, id).update(changed).returning('*')) as Row[];
-        return row;
-      },
-      within,
-    );
+    const columns = { ...values, tm_delete: timestamp() };
+    return this.#write(scope, 'deleted', trx => this.#change(trx, scope, id, columns), within);
   }
 
   #rows(db: Queryable, scope: Scope, id: string) {
@@ -95,8 +84,10 @@ export class Store {
     return scope.any_customer ? rows : rows.where('customer_id', scope.customer_id);
   }
 
-  #writable(db: Queryable, scope: Scope, id: string) {
-    return this.#rows(db, scope, id).where(this.#resource.listed ?? {});
+  async #change(trx: Transaction, scope: Scope, id: string, columns: Values): Promise<Row | undefined> {
+    const writable = this.#rows(trx, scope, id).where(this.#resource.listed ?? {});
+    const [row] = await writable.update(forColumns(columns)).returning('*');
+    return row;
   }
 
   #found(row: Row | undefined): Row {

@@ -73,7 +73,7 @@ describe('authentication', () => {
       };
       const ours = new TextEncoder().encode(row.value);
       const theirs = new TextEncoder().encode('x'.repeat(43));
-      const agent = (await api.database.db('agents').first('id')) as { id: string };
+      const agent = await api.database.db('agents').first<{ id: string }>('id');
       const make = (secret: Uint8Array, claims: Record<string, unknown>): Promise<string> =>
         new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(secret);
       const later = '2999-01-01T00:00:00.000000Z';

@@ -210,7 +210,10 @@ describe('placing calls', () => {
   it('deleting an extension tells the registrar to forget its phones', async () => {
     const made = await api.request('POST', '/v1.0/extensions', { extension: '3001', password: 'p' });
     const forgotten = new Promise<Command>(resolve => {
-      consumer.answer = command => void resolve(command) as undefined;
+      consumer.answer = command => {
+        resolve(command);
+        return undefined;
+      };
     });
     await api.request('DELETE', `/v1.0/extensions/${String(made.body['id'])}`);
     const command = await forgotten;

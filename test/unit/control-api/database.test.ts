@@ -14,7 +14,7 @@ describe('the database', () => {
     const written = '2026-11-21 12:34:56.000789';
     await database.db.raw('create table moments (at timestamptz)');
     await database.db('moments').insert({ at: written });
-    const row = (await database.db('moments').first('at')) as { at: string };
+    const row = await database.db('moments').first<{ at: string }>('at');
     assert.equal(row.at, written);
   });
 
