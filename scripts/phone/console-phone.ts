@@ -128,7 +128,10 @@ export class ConsolePhone {
 
   #follow(call: Call): void {
     this.#call = call;
-    call.sip.on('state', state => state !== 'ended' && this.#say(state === 'answered' ? 'answered' : 'it rings'));
+    call.sip.on('state', state => {
+      if (state === 'answered') this.#say('answered');
+      if (state === 'ringing' && call.sip.direction === 'out') this.#say('it rings');
+    });
     call.rtp.on('digit', ({ digit }) => this.#say(`the other side pressed ${digit}`));
     if (call.end) this.#over(call, call.end);
     else call.sip.once('ended', end => this.#over(call, end));

@@ -46,7 +46,7 @@ function registrationText(error: unknown, settings: PhoneSettings): string {
   }
   if (!(error instanceof SipRefused)) return String(error);
   if (error.status === 401 || error.status === 403) {
-    return `${where} refused ${settings.username}: the password is wrong (from ${settings.source}). [${error.status}]`;
+    return `${where} refused ${settings.username}: the user name or the password is wrong (from ${settings.source}). [${error.status}]`;
   }
   if (error.status === 404) return `${where} knows no extension ${settings.username}. [404]`;
   return `${where}: ${error.message}.`;
@@ -89,7 +89,7 @@ function runAtTerminal(phone: Phone, settings: PhoneSettings): void {
   });
   const teller = terminal.live ? undefined : setInterval(() => desk.tellSound(), 500);
   stop.signal.addEventListener('abort', () => clearInterval(teller));
-  process.on('SIGINT', quit).on('SIGTERM', quit);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, quit);
   phone.agent.registration.onLost = error => {
     terminal.say(registrationText(error, settings));
     void registerAgain(phone, settings, text => terminal.say(text), stop.signal);

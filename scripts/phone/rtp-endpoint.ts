@@ -79,6 +79,7 @@ export class RtpEndpoint extends EventEmitter<EndpointEvents> {
 
   constructor(socket: Socket) {
     super();
+    this.setMaxListeners(0);
     this.#socket = socket;
     this.port = socket.address().port;
     socket.on('message', data => this.#receive(data, performance.now()));

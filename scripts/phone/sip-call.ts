@@ -79,6 +79,8 @@ export abstract class SipCall extends EventEmitter<CallEvents> {
 
   constructor(agent: CallAgent, dialog: Dialog, direction: 'out' | 'in') {
     super();
+    // Listeners come and go with whatever waits for this call: their number is no sign of a leak.
+    this.setMaxListeners(0);
     this.agent = agent;
     this.dialog = dialog;
     this.direction = direction;

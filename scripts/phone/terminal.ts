@@ -53,7 +53,7 @@ export class Terminal {
   #draw(): void {
     if (!this.live || this.#timer === undefined) return;
     const line = `${this.#handlers.status()}  > ${this.#typed}`;
-    this.#output.write(CLEAR_LINE + line.slice(0, Math.max(20, this.#output.columns - 1)));
+    this.#output.write(CLEAR_LINE + line.slice(0, (this.#output.columns || 80) - 1));
   }
 
   #read(text: string): void {
