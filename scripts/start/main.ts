@@ -35,6 +35,7 @@ class Start {
     const firstStart = !existsSync(join(settings.DATA_DIR, 'welcome.json'));
     this.unlock = lockDataDir(settings.DATA_DIR);
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => void this.end(0));
+    this.watchNpm();
     await stopLeftBehind(settings.DATA_DIR, note);
     await checkPorts(settings);
     await installPrograms(settings, note);
@@ -44,6 +45,17 @@ class Start {
     if (this.ended.signal.aborted) return;
     note(`ready in ${((performance.now() - begun) / 1000).toFixed(1)} s: ${localUrl(settings)}/health answers 200`);
     await this.greet(firstStart);
+  }
+
+  /** When npm itself is killed there is nobody left to pass on a Ctrl-C: that is the end too. */
+  private watchNpm(): void {
+    if (process.env['npm_lifecycle_event'] !== 'start') return;
+    const parent = process.ppid;
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      void this.end(0);
+    }, 500);
   }
 
   private async untilReady(): Promise<void> {
