@@ -32,7 +32,8 @@ const GIVE_UP = '3 days';
 
 /**
  * Leases due deliveries: a lease is a `next_attempt_at` in the future, so nobody else takes them and a crash gives them
- * back. A delivery is not due while an earlier one of the same resource and target is pending.
+ * back. A delivery is not due while an earlier one of the same resource and target is unsettled: two may both have begun
+ * as pending when their transactions overlapped.
  */
 const CLAIM = `
   with due as (
@@ -43,8 +44,9 @@ const CLAIM = `
       select w.id from webhook_deliveries w
       where w.customer_id = c.customer_id and w.state = 'pending' and w.next_attempt_at <= now()
         and not exists (select 1 from webhook_deliveries earlier
-          where earlier.order_key = w.order_key and earlier.state = 'pending' and earlier.sequence < w.sequence)
-      order by w.sequence limit :most_per_customer for update of w skip locked
+          where earlier.order_key = w.order_key and earlier.state in ('waiting', 'pending')
+            and earlier.sequence < w.sequence)
+      order by w.next_attempt_at limit :most_per_customer for update of w skip locked
     ) d limit :most
   ), leased as (
     update webhook_deliveries w set attempts = attempts + 1, tm_update = now(),
@@ -77,15 +79,27 @@ const SETTLE = `
   where id = :id and state = 'pending' and (attempts = :attempt or :outcome = 'delivered')
   returning state`;
 
+/** A statement of its own after SETTLE: it must see the deliveries that were added while SETTLE waited for its row. */
+const PROMOTE = `
+  update webhook_deliveries set state = 'pending', next_attempt_at = now() where id = (
+    select w.id from webhook_deliveries w join webhook_deliveries settled on settled.order_key = w.order_key
+    where settled.id = ? and w.state = 'waiting' order by w.sequence limit 1)`;
+
+type State = 'pending' | 'delivered' | 'dead';
+
 /** Writes an attempt down and settles the delivery or plans the next attempt. Returns the state it is in now. */
 export const recordAttempt = async (
   database: Knex,
   delivery: Delivery,
   attempt: Attempt,
   retryMs: number,
-): Promise<'pending' | 'delivered' | 'dead' | undefined> => {
+): Promise<State | undefined> => {
   const { id, uri, attempts } = delivery;
   const bindings = { id, uri, attempt: attempts, retry_ms: retryMs, ...attempt };
-  const { rows } = await database.raw<{ rows: { state: 'pending' | 'delivered' | 'dead' }[] }>(SETTLE, bindings);
-  return rows[0]?.state;
+  return database.transaction(async trx => {
+    const { rows } = await trx.raw<{ rows: { state: State }[] }>(SETTLE, bindings);
+    const state = rows[0]?.state;
+    if (state === 'delivered' || state === 'dead') await trx.raw(PROMOTE, [id]);
+    return state;
+  });
 };

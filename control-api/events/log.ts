@@ -24,6 +24,8 @@ export const EVENTS_CHANNEL = 'tl_events';
 /**
  * Appends events in one round trip. The row of `event_sequences` stays locked until the caller commits, so a customer's
  * sequence has no gaps and becomes visible in order. An event that is already there changes nothing and takes no number.
+ * A delivery behind another of its resource starts as `waiting`; the lock on the one ahead makes whoever settles that
+ * one wait for us, and so see whom to wake (PROMOTE in deliveries.ts).
  */
 const APPEND = `
   with given as materialized (
@@ -45,17 +47,26 @@ const APPEND = `
       g.activeflow_id, g."timestamp", g.data, g.request_id
     from given g join numbered using (customer_id) join counted using (customer_id)
     returning id, customer_id, sequence, topic, activeflow_id
-  ), posted as (
-    insert into webhook_deliveries (event_id, customer_id, sequence, target, order_key, uri, method)
-    select a.id, a.customer_id, a.sequence, 'customer', a.topic || ' customer', c.webhook_uri,
-      coalesce(nullif(c.webhook_method, ''), 'POST')
+  ), targets as (
+    select a.id, a.customer_id, a.sequence, 'customer' as target, a.topic || ' customer' as order_key,
+      c.webhook_uri as uri, c.webhook_method as method
     from added a join customers c on c.id = a.customer_id
     where c.webhook_uri <> '' and c.tm_delete is null
     union all
-    select a.id, a.customer_id, a.sequence, 'activeflow', a.topic || ' activeflow', f.data ->> 'webhook_uri',
-      coalesce(nullif(f.data ->> 'webhook_method', ''), 'POST')
+    select a.id, a.customer_id, a.sequence, 'activeflow', a.topic || ' activeflow',
+      f.data ->> 'webhook_uri', f.data ->> 'webhook_method'
     from added a join activeflows f on f.id = a.activeflow_id and f.customer_id = a.customer_id
     where f.data ->> 'webhook_uri' <> ''
+  ), behind as (
+    select k.order_key from (select distinct order_key from targets) k cross join lateral (
+      select 1 from webhook_deliveries w where w.order_key = k.order_key and w.state in ('waiting', 'pending')
+      order by w.sequence desc limit 1 for share) unsettled
+  ), posted as (
+    insert into webhook_deliveries (event_id, customer_id, sequence, target, order_key, uri, method, state)
+    select id, customer_id, sequence, target, order_key, uri, coalesce(nullif(method, ''), 'POST'),
+      case when behind.order_key is null and row_number() over (partition by order_key order by sequence) = 1
+        then 'pending' else 'waiting' end
+    from targets left join behind using (order_key)
   )
   select pg_notify('${EVENTS_CHANNEL}', customer_id::text) from numbered`;
 

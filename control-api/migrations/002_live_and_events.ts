@@ -36,7 +36,10 @@ const EVENTS = `
   create index events_of_resource on events (resource_id, sequence);
   create index events_of_activeflow on events (activeflow_id, sequence) where activeflow_id is not null;`;
 
-/** `first_attempt_at` starts the three days: a delivery that waits behind another has not begun to fail. */
+/**
+ * `waiting` is behind an unsettled delivery of the same resource, so that whoever looks for work need not look at it.
+ * `first_attempt_at` starts the three days: a delivery that waits behind another has not begun to fail.
+ */
 const WEBHOOKS = `
   create table webhook_deliveries (
     id uuid primary key default gen_random_uuid(),
@@ -47,7 +50,7 @@ const WEBHOOKS = `
     order_key text not null,
     uri text not null,
     method text not null,
-    state text not null default 'pending' check (state in ('pending', 'delivered', 'dead')),
+    state text not null default 'pending' check (state in ('waiting', 'pending', 'delivered', 'dead')),
     attempts integer not null default 0,
     first_attempt_at timestamptz,
     next_attempt_at timestamptz not null default now(),
@@ -58,7 +61,8 @@ const WEBHOOKS = `
     unique (event_id, target)
   );
   create index webhook_deliveries_due on webhook_deliveries (customer_id, next_attempt_at) where state = 'pending';
-  create index webhook_deliveries_in_order on webhook_deliveries (order_key, sequence) where state = 'pending';
+  create index webhook_deliveries_in_order on webhook_deliveries (order_key, sequence)
+    where state in ('waiting', 'pending');
   create table webhook_attempts (
     delivery_id uuid not null references webhook_deliveries (id) on delete cascade,
     attempt integer not null,

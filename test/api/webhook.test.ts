@@ -78,7 +78,7 @@ describe('webhooks', function () {
     receiver.stop();
     await Promise.all(workers.map(worker => worker.stop()));
     workers = [];
-    await rig.db('webhook_deliveries').where('state', 'pending').delete();
+    await rig.db('webhook_deliveries').whereIn('state', ['waiting', 'pending']).delete();
   });
   after(async () => {
     await feed.stop();
@@ -108,7 +108,8 @@ describe('webhooks', function () {
   const rows = async (customer: string): Promise<Row[]> =>
     (await rig.db('webhook_deliveries').where('customer_id', customer).orderBy('sequence')) as Row[];
   const settled = async (customer: string): Promise<Row[]> => {
-    const pending = async (): Promise<boolean> => (await rows(customer)).every(row => row.state !== 'pending');
+    const pending = async (): Promise<boolean> =>
+      (await rows(customer)).every(row => !['waiting', 'pending'].includes(row.state));
     await eventually('every delivery is delivered or dead', pending);
     return rows(customer);
   };
@@ -179,7 +180,7 @@ describe('webhooks', function () {
       (await rows(customer)).map(row => [row.state, row.attempts]),
       [
         ['pending', 1],
-        ['pending', 0],
+        ['waiting', 0],
         ['delivered', 1],
       ],
     );
@@ -309,6 +310,22 @@ describe('webhooks', function () {
         [...sequences].sort((a, b) => a - b),
       );
     }
+  });
+
+  it('forgets none and keeps the order while one resource is written and delivered at the same time', async () => {
+    const customer = await addCustomer(rig.db, { uri: receiver.url });
+    const id = newId();
+    work();
+    work();
+    const writer = async (): Promise<void> => {
+      for (let n = 0; n < 40; n++) await happen(customer, id);
+    };
+    await Promise.all([writer(), writer(), writer()]);
+    await settled(customer);
+    assert.deepEqual(
+      receiver.received.map(received => received.event.sequence),
+      Array.from({ length: 120 }, (_, n) => n + 1),
+    );
   });
 
   it('does not let a customer whose receiver hangs hold up another', async () => {
