@@ -14,6 +14,8 @@ import { sendCancel, sendInDialog, sendNew } from './requests.ts';
 const VERSION = 'v0.9.10-trunkline';
 const LOGIN_MS = 10_000;
 const MOST_VERBS = 100;
+/** An application whose machine vanished is noticed within seconds, not hours. */
+const KEEPALIVE_MS = 10_000;
 
 export interface AdminConfig {
   host: string;
@@ -31,7 +33,9 @@ export class AdminListener {
   constructor(core: Core, config: AdminConfig) {
     this.#core = core;
     this.#config = config;
-    this.#server = createServer({ noDelay: true, keepAlive: true }, socket => this.#accept(socket));
+    this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS }, socket =>
+      this.#accept(socket),
+    );
   }
 
   /** The port it listens on; rejects with a sentence when it is taken. */

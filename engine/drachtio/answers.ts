@@ -2,7 +2,7 @@ import { header, headersOf, headerOf, responseTo, type SipResponse } from '../si
 import { tagOf } from '../sip/uri.ts';
 import { echoResponse } from './announce.ts';
 import type { App } from './app.ts';
-import { contactValue, CONTENT_TYPE_MISSING, missingContentType, ownHeaders, resolveLocalhost } from './complete.ts';
+import { contactValue, CONTENT_TYPE_MISSING, missingContentType, localOf, ownHeaders } from './complete.ts';
 import { release } from './incoming.ts';
 import type { Core, Incoming } from './records.ts';
 
@@ -33,7 +33,7 @@ function objectionTo(incoming: Incoming, given: SipResponse): string | undefined
 
 function compose(core: Core, incoming: Incoming, given: SipResponse): SipResponse {
   const { request, source } = incoming;
-  const local = { host: source.localAddress, port: source.localPort };
+  const local = localOf(source);
   if (!incoming.touched) takeTag(core, incoming, tagOf(headerOf(given, 'to')));
   const response = responseTo(request, given.status, given.reason || undefined, { To: taggedTo(incoming) }, given.body);
   const own = ownHeaders(given, DECIDED, local);
@@ -44,8 +44,7 @@ function compose(core: Core, incoming: Incoming, given: SipResponse): SipRespons
   const type = missingContentType(given);
   if (type) response.headers.push(header('Content-Type', type));
   const contact = headerOf(response, 'contact');
-  if (incoming.dialog && contact !== undefined && request.method === 'INVITE')
-    incoming.dialog.contact = resolveLocalhost(contact, local);
+  if (incoming.dialog && contact !== undefined && request.method === 'INVITE') incoming.dialog.contact = contact;
   return response;
 }
 
@@ -61,8 +60,7 @@ function taggedTo(incoming: Incoming): string {
   return tagOf(to) === undefined ? `${to};tag=${incoming.transaction.localTag}` : to;
 }
 
-const contactOf = ({ source, dialog }: Incoming): string =>
-  dialog?.contact ?? contactValue({ host: source.localAddress, port: source.localPort }, source.transport);
+const contactOf = ({ source, dialog }: Incoming): string => dialog?.contact ?? contactValue(localOf(source));
 
 /** 2xx to INVITE, every answer to SUBSCRIBE and to a re-INVITE; an ordinary 180 carries none. */
 function wantsContact(incoming: Incoming, status: number): boolean {

@@ -6,7 +6,7 @@ import type { ServerTransaction } from '../sip/transactions/server.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceNew } from './announce.ts';
 import type { App } from './app.ts';
-import { contactValue } from './complete.ts';
+import { contactValue, localOf } from './complete.ts';
 import { endByServer } from './in-dialog.ts';
 import type { Core, Dialog, Incoming } from './records.ts';
 import { peerOfRequest } from './target.ts';
@@ -153,7 +153,7 @@ function newDialog(app: App, transaction: ServerTransaction, request: SipRequest
     ...{ localTag: transaction.localTag, local: `${headerOf(request, 'to') ?? ''};tag=${transaction.localTag}` },
     ...{ remoteTag: tagOf(from), remote: from, remoteSeq: cseqOf(request)?.number ?? 0 },
     ...{ localSeq: cseqOf(request)?.number ?? 0, routes, target, peer: peerOfRequest(routes, target, source) },
-    contact: contactValue({ host: source.localAddress, port: source.localPort }, source.transport),
+    contact: contactValue(localOf(source)),
     ...{ begunBy: undefined, invite: undefined },
   };
 }
@@ -194,9 +194,10 @@ function watchInvite(core: Core, incoming: Incoming): void {
 }
 
 function cancelled(core: Core, incoming: Incoming, request: SipRequest, source: Source): void {
-  const id = incoming.touched && incoming.dialog ? incoming.dialog.id : '';
+  const { dialog } = incoming;
+  const known = incoming.touched || dialog?.begunBy !== incoming;
   refuse(core, incoming, 487);
-  announce(incoming.app, incoming.id, id, request, source);
+  announce(incoming.app, incoming.id, (known && dialog?.id) || '', request, source);
 }
 
 /** Answers an INVITE with a failure of the server's own choice; a dialog that had not been confirmed ends with it. */

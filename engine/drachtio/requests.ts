@@ -41,7 +41,7 @@ export function sendNew(core: Core, app: App, messageId: string, route: string, 
   if (!parseUri(given.uri)) return app.nok(messageId, `invalid request-uri: ${given.method} ${given.uri} SIP/2.0`);
   if (!hop || !local) return app.nok(messageId, NO_TRANSPORT);
   if (core.stack.isSelf(hop)) return app.nok(messageId, 'can not send request to myself');
-  const request = compose(given, hop, local);
+  const request = compose(given, local);
   if (typeof request === 'string') return app.nok(messageId, request);
   const dialog = beginsDialog(request) ? newDialog(app, request, hop, local) : undefined;
   if (dialog && core.dialogs.byId(dialog.id)) return app.nok(messageId, 'Error creating leg');
@@ -58,7 +58,7 @@ function chooseHop(core: Core, route: string, uri: string): Hop | undefined {
 const beginsDialog = (request: SipRequest): boolean => request.method === 'INVITE' || request.method === 'SUBSCRIBE';
 
 /** Completes a bare request of the application, or says in one sentence why it cannot be sent. */
-function compose(given: SipRequest, hop: Hop, local: Local): SipRequest | string {
+function compose(given: SipRequest, local: Local): SipRequest | string {
   const own = `<sip:${formatHostPort(local.host, local.port)}>`;
   const from = resolveLocalhost(headerOf(given, 'from') ?? own, local);
   const to = resolveLocalhost(headerOf(given, 'to') ?? `<${given.uri}>`, local);
@@ -73,7 +73,7 @@ function compose(given: SipRequest, hop: Hop, local: Local): SipRequest | string
     ...{ 'Call-ID': callId, CSeq: `${seq} ${given.method}` },
   };
   const wantsContact = beginsDialog(given) && headerOf(given, 'contact') === undefined;
-  if (wantsContact) heads['Contact'] = contactValue(local, hop.transport);
+  if (wantsContact) heads['Contact'] = contactValue(local);
   const request = newRequest(given.method, given.uri, heads, given.body);
   request.headers.push(...ownHeaders(given, DECIDED, local).filter(one => one.key !== 'max-forwards'));
   if (type) request.headers.push(header('Content-Type', type));
@@ -98,7 +98,7 @@ function newDialog(app: App, request: SipRequest, hop: Hop, local: Local): Dialo
     },
     ...{ remoteTag: undefined, remote: headerOf(request, 'to') ?? '', localSeq: cseqOf(request)?.number ?? 1 },
     ...{ remoteSeq: 0, routes: [], target: request.uri, peer: hop },
-    contact: headerOf(request, 'contact') ?? contactValue(local, hop.transport),
+    contact: headerOf(request, 'contact') ?? contactValue(local),
     ...{ begunBy: undefined, invite: undefined },
   };
 }

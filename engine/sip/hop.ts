@@ -58,6 +58,21 @@ export async function resolveHop(hop: Hop): Promise<Hop> {
   return { ...hop, host: found.address, port: named.port || DEFAULT_PORT };
 }
 
+const REMEMBER_MS = 30_000;
+const MOST_NAMES = 1000;
+const names = new Map<string, { at: number; found: Promise<Hop> }>();
+
+/** resolveHop with a memory of half a minute, so that repeats and the ACK of a request go where the request went. */
+export function resolveHopOnce(hop: Hop): Promise<Hop> {
+  const key = `${hop.transport} ${hop.host}:${hop.port}`;
+  const known = names.get(key);
+  if (known && Date.now() - known.at < REMEMBER_MS) return known.found;
+  if (names.size >= MOST_NAMES) names.clear();
+  const found = resolveHop(hop);
+  names.set(key, { at: Date.now(), found });
+  return found;
+}
+
 async function serviceOf(hop: Hop): Promise<{ host: string; port: number }> {
   // A name without SRV records is the ordinary case, and the A record answers for it.
   const records = await resolveSrv(`_sip._${hop.transport}.${hop.host}`).catch(() => []);

@@ -1,5 +1,5 @@
 import { localAddressFor } from './addresses.ts';
-import { literalOf, resolveHop, DEFAULT_PORT, type Hop, type Transport } from './hop.ts';
+import { literalOf, resolveHopOnce, DEFAULT_PORT, type Hop, type Transport } from './hop.ts';
 import { serialize, type SipMessage } from './message.ts';
 import type { Carrier, Receiver } from './transports/carrier.ts';
 import { TcpCarrier } from './transports/tcp.ts';
@@ -60,9 +60,11 @@ export class TransportLayer {
   }
 
   /** What to write into Via and Contact for a message to this hop; undefined when we do not speak its transport. */
-  localFor(hop: Hop): { host: string; port: number } | undefined {
+  localFor(hop: Hop): SipListener | undefined {
     const carrier = this.#carrier(hop.transport);
-    return carrier && { host: localAddressFor(hop.host, carrier.host, this.#advertised), port: carrier.port };
+    if (!carrier) return undefined;
+    const host = localAddressFor(hop.host, carrier.host, this.#advertised);
+    return { transport: hop.transport, host, port: carrier.port };
   }
 
   /** True for a hop that leads back to one of our own listeners. */
@@ -83,7 +85,7 @@ export class TransportLayer {
     const address = literalOf(hop.host);
     if (address !== undefined)
       return carrier.send(data, { ...hop, host: address, port: hop.port || DEFAULT_PORT }, failed);
-    resolveHop(hop).then(
+    resolveHopOnce(hop).then(
       resolved => carrier.send(data, resolved, failed),
       (error: unknown) => failed(new Error(`cannot resolve ${hop.host}`, { cause: error })),
     );

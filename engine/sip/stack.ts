@@ -111,7 +111,7 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   /** Our address as a peer at that hop should see it; undefined without a listener of its transport. */
-  localFor(hop: Hop): { host: string; port: number } | undefined {
+  localFor(hop: Hop): SipListener | undefined {
     return this.#layer.localFor(hop);
   }
 

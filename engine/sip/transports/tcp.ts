@@ -9,6 +9,7 @@ const MOST_UNSENT_BYTES = 1024 * 1024;
 /** A connection that has not brought one whole message by then is closed. */
 const SILENT_MS = 30_000;
 const CONNECT_MS = 10_000;
+const KEEPALIVE_MS = 60_000;
 
 /** `::ffff:192.0.2.1` is 192.0.2.1 to everybody else. */
 const plain = (address: string | undefined): string => (address ?? '').replace(/^::ffff:/i, '');
@@ -28,7 +29,9 @@ export class TcpCarrier implements Carrier {
     this.port = port;
     this.#receive = receive;
     this.#localAddress = localAddress;
-    this.#server = createServer({ noDelay: true, keepAlive: true }, socket => this.#accepted(socket));
+    this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS }, socket =>
+      this.#accepted(socket),
+    );
   }
 
   /** Rejects with a sentence when the port is taken. */
