@@ -31,8 +31,8 @@ describe('a call placed through the API', function () {
     office = new Office(await sharedStack());
   });
   afterEach(async () => {
-    await office.nothingLeft();
     await office.close();
+    await office.nothingLeft();
     office = new Office(office.stack);
   });
 

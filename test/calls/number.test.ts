@@ -10,8 +10,8 @@ describe('a phone dials the virtual number', function () {
     office = new Office(await sharedStack());
   });
   afterEach(async () => {
-    await office.nothingLeft();
     await office.close();
+    await office.nothingLeft();
     office = new Office(office.stack);
   });
 

@@ -10,8 +10,8 @@ describe('one phone dials another', function () {
     office = new Office(await sharedStack());
   });
   afterEach(async () => {
-    await office.nothingLeft();
     await office.close();
+    await office.nothingLeft();
     office = new Office(office.stack);
   });
 

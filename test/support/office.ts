@@ -56,6 +56,7 @@ export class Office {
   async registered(extension: string, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
     const phone = await this.phone(extension, options);
     await phone.register();
+    this.#closers.push(() => phone.unregister().catch(() => undefined)); // a phone that vanished cannot
     return phone;
   }
 
@@ -150,8 +151,8 @@ export class Office {
 
   /** Closes phones and sockets; a phone that is still in a call fails the test. */
   async close(): Promise<void> {
-    const phones = await Promise.allSettled(this.#phones.map(phone => phone.stop()));
     for (const close of this.#closers.reverse()) await close();
+    const phones = await Promise.allSettled(this.#phones.map(phone => phone.stop()));
     for (const result of phones) if (result.status === 'rejected') throw result.reason;
   }
 
