@@ -6,7 +6,7 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The rooms that hold our own TypeScript. */
-export const ROOMS = ['contract', 'flow', 'control-api', 'media-app', 'engine', 'scripts', 'test'] as const;
+export const ROOMS = ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'scripts', 'test'] as const;
 
 /** One import of a file: what it spells, where that leads inside the project, and whether only types cross. */
 export interface Import {
@@ -27,7 +27,7 @@ export interface Source {
 
 const resolveImport = (from: string, spelled: string): string | undefined => {
   if (spelled.startsWith('.')) return normalize(join(dirname(from), spelled));
-  const room = /^#(contract|flow)\/(.+)$/.exec(spelled);
+  const room = /^#(contract|flow|outbound)\/(.+)$/.exec(spelled);
   return room ? `${room[1]}/${room[2]}.ts` : undefined;
 };
 
