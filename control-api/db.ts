@@ -19,6 +19,8 @@ const types: NonNullable<Knex.PgConnectionConfig['types']> = {
   },
 };
 
+const ignore = (): void => undefined;
+
 /** Opens a pool on a PostgreSQL. Sessions speak UTC, so a Timestamp text goes in and comes out unchanged. */
 export const openDatabase = (url: string, poolSize = 10): Db =>
   knexPackage({
@@ -26,6 +28,8 @@ export const openDatabase = (url: string, poolSize = 10): Db =>
     connection: { connectionString: url, types, options: '-c timezone=UTC', application_name: 'control-api' },
     pool: { min: 0, max: poolSize },
     acquireConnectionTimeout: 5000,
+    // What knex would print of a failed connection, the caller gets as a rejection.
+    log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
   });
 
 const UNIQUE_VIOLATION = '23505';

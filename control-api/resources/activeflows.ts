@@ -3,7 +3,7 @@ import { activeflowSchema, type Activeflow } from '#contract/activeflow';
 import { PlatformError } from '#contract/errors';
 import { isSet, newId } from '#contract/ids';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
-import { flowOf } from './calls.ts';
+import { withFlow } from './calls.ts';
 import { idParams } from './crud.ts';
 import { reference, variablesField, webhookMethod, webhookUri } from './fields.ts';
 import { actionsField } from './flow-store.ts';
@@ -59,10 +59,12 @@ const create = defineRoute({
     if (!isSet(body.flow_id) && body.actions.length === 0)
       throw new PlatformError('INVALID_ARGUMENT', 'flow_id or actions is required.');
     const id = await freshId(request, body.id);
-    const flow = await flowOf(request, body);
     const { variables, webhook_uri, webhook_method } = body;
-    const order = { id, flow, variables, webhook_uri, webhook_method };
-    return context.commands.send('activeflow.create', { customer_id: identity.customer_id, request_id, body: order });
+    const order = { id, variables, webhook_uri, webhook_method };
+    const { customer_id } = identity;
+    return withFlow(request, body, flow =>
+      context.commands.send('activeflow.create', { customer_id, request_id, body: { ...order, flow } }),
+    );
   },
 });
 

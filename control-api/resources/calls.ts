@@ -10,7 +10,7 @@ import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { idParams } from './crud.ts';
 import { isIdentityVerified } from './customer.ts';
 import { reference, variablesField } from './fields.ts';
-import { actionsField, templateOf, temporaryFlow } from './flow-store.ts';
+import { actionsField, storeTemporary, templateOf, temporaryFlow } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Legs between the platform and one party (voice-and-flows 8, 10). */
@@ -36,14 +36,20 @@ const createBody = z.object({
   anonymous: z.enum(['', 'yes', 'no', 'auto']).default('auto').describe('For tel destinations only.'),
 });
 
-/** The flow a request names, or its actions as a temporary one. */
-export const flowOf = (
+/**
+ * Runs an order with the flow a request names, or with its actions as a temporary one. The order carries a copy of the
+ * flow, so it goes out while the temporary flow is being stored; the answer waits for both.
+ */
+export const withFlow = async <T>(
   { context, identity }: RouteRequest,
   body: { flow_id: string; actions: ActionInput[] },
-): Promise<FlowTemplate> =>
-  isSet(body.flow_id)
-    ? templateOf(context.db, identity.customer_id, body.flow_id)
-    : temporaryFlow(context.db, identity.customer_id, body.actions);
+  order: (flow: FlowTemplate) => Promise<T>,
+): Promise<T> => {
+  if (isSet(body.flow_id)) return order(await templateOf(context.db, identity.customer_id, body.flow_id));
+  const flow = temporaryFlow(identity.customer_id, body.actions);
+  const [result] = await Promise.all([order(flow), storeTemporary(context.db, flow)]);
+  return result;
+};
 
 const isPstn = (address: Address): boolean => address.type === 'tel' && !isVirtualNumber(address.target);
 
@@ -78,10 +84,12 @@ const create = defineRoute({
     const { context, identity, request_id, body } = request;
     const destinations = body.destinations.map(normalizeAddress);
     await admit(request, destinations);
-    const flow = await flowOf(request, body);
-    const source = normalizeAddress(body.source);
-    const order = { source, destinations, flow, variables: body.variables, anonymous: body.anonymous };
-    return context.commands.send('call.create', { customer_id: identity.customer_id, request_id, body: order });
+    const { variables, anonymous } = body;
+    const order = { source: normalizeAddress(body.source), destinations, variables, anonymous };
+    const { customer_id } = identity;
+    return withFlow(request, body, flow =>
+      context.commands.send('call.create', { customer_id, request_id, body: { ...order, flow } }),
+    );
   },
 });
 

@@ -45,21 +45,20 @@ export const templateOf = async (db: Db, customerId: string, id: string): Promis
   return { id, customer_id: customerId, actions, on_complete_flow_id };
 };
 
-/** Stores actions as a flow that no list shows and that expires after 24 hours (voice-and-flows 2.4). */
-export const temporaryFlow = async (db: Db, customerId: string, given: ActionInput[]): Promise<FlowTemplate> => {
-  const actions = validateActions(given);
-  const id = newId();
-  await db('flows').insert({
-    id,
-    customer_id: customerId,
-    name: '',
-    detail: '',
-    actions: JSON.stringify(actions),
-    persistent: false,
-    tm_expire: fromDate(new Date(Date.now() + TEMPORARY_LIFETIME_MS)),
-    tm_create: timestamp(),
-  });
-  return { id, customer_id: customerId, actions, on_complete_flow_id: EMPTY_ID };
+/** Actions as a flow that `storeTemporary` has yet to store (voice-and-flows 2.4). Throws what breaks a flow's rules. */
+export const temporaryFlow = (customerId: string, given: ActionInput[]): FlowTemplate => ({
+  id: newId(),
+  customer_id: customerId,
+  actions: validateActions(given),
+  on_complete_flow_id: EMPTY_ID,
+});
+
+/** Stores a temporary flow: no list shows it, and it expires after 24 hours. */
+export const storeTemporary = async (db: Db, flow: FlowTemplate): Promise<void> => {
+  const { id, customer_id } = flow;
+  const times = { tm_expire: fromDate(new Date(Date.now() + TEMPORARY_LIFETIME_MS)), tm_create: timestamp() };
+  const actions = JSON.stringify(flow.actions);
+  await db('flows').insert({ id, customer_id, name: '', detail: '', actions, persistent: false, ...times });
 };
 
 /** Removes temporary flows whose day is over. Returns how many. */

@@ -68,9 +68,7 @@ describe('authentication', () => {
     };
 
     it('a token of another secret, another type or past its expire claim is INVALID_CREDENTIALS', async () => {
-      const row = (await api.database.db('settings').where({ key: 'token_secret' }).first('value')) as {
-        value: string;
-      };
+      const row = await api.database.db('settings').where({ key: 'token_secret' }).first<{ value: string }>('value');
       const ours = new TextEncoder().encode(row.value);
       const theirs = new TextEncoder().encode('x'.repeat(43));
       const agent = await api.database.db('agents').first<{ id: string }>('id');
