@@ -86,8 +86,10 @@ export class MediaClock {
   }
 
   #fire(): void {
-    this.#skipAncient(performance.now());
-    while (this.#subscribers.length > 0 && performance.now() >= this.#dueAt - earlyMs) this.#tick();
+    while (this.#subscribers.length > 0 && performance.now() >= this.#dueAt - earlyMs) {
+      this.#skipAncient(performance.now());
+      this.#tick();
+    }
     if (this.#subscribers.length > 0) this.#schedule();
   }
 

@@ -268,7 +268,7 @@ export class JitterBuffer {
     if (this.#heard && gap) this.#concealed += 1;
     this.#lossRun += 1;
     if (gain <= 0) return false;
-    for (let i = 0; i < frameSamples; i++) frame[i] = (this.#lastFrame[i] ?? 0) * gain;
+    for (let i = 0; i < frameSamples; i++) frame[i] = Math.round((this.#lastFrame[i] ?? 0) * gain);
     return true;
   }
 }

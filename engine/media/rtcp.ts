@@ -3,13 +3,14 @@ import type { RtpReceiver } from './rtp-receiver.ts';
 import type { RtpSender } from './rtp-sender.ts';
 
 const intervalTicks = 250;
+const firstTick = 50;
 const senderReport = 200;
 const receiverReport = 201;
 const description = 202;
 const ntpEpoch = 2_208_988_800;
 
 /**
- * Control packets of a leg: every five seconds a sender or receiver report with our view of the party's stream, and a
+ * Control packets of a leg: after a second and then every five a sender or receiver report with our view of the party's stream, and a
  * name (RFC 3550 §6.4, §6.5). Reports go to the port above the party's once its packets come.
  */
 export class Rtcp {
@@ -34,7 +35,7 @@ export class Rtcp {
   /** To be called at every tick. */
   tick(): void {
     this.#ticks += 1;
-    if (this.#ticks % intervalTicks !== 0) return;
+    if (this.#ticks % intervalTicks !== firstTick) return;
     const to = this.#receiver.source;
     if (this.#socket && to)
       this.#socket.send(this.#report(), this.#replyPort ?? Math.min(65535, to.port + 1), to.address, () => undefined);

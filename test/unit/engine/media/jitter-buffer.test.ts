@@ -1,0 +1,167 @@
+import { strict as assert } from 'node:assert';
+import fc from 'fast-check';
+import { JitterBuffer } from '../../../../engine/media/jitter-buffer.ts';
+
+/** Packet `n` of a stream holds 160 samples of the value n + 1. */
+function packet(n: number): Int16Array {
+  return new Int16Array(160).fill(n + 1);
+}
+
+class Line {
+  readonly buffer = new JitterBuffer();
+  readonly frame = new Int16Array(160);
+  sequence = 1000;
+  timestamp = 5000;
+  ssrc = 7;
+
+  send(n: number, count = 160): boolean {
+    return this.buffer.push(
+      (this.sequence + n) & 0xffff,
+      (this.timestamp + n * 160) >>> 0,
+      this.ssrc,
+      packet(n),
+      count,
+    );
+  }
+
+  /** First samples of the next frames. */
+  hear(frames: number): number[] {
+    return Array.from({ length: frames }, () => {
+      this.buffer.read(this.frame);
+      return this.frame[0] ?? 0;
+    });
+  }
+}
+
+describe('The jitter buffer', () => {
+  it('hands audio out in order, 40 ms after it came', () => {
+    const line = new Line();
+    for (let n = 0; n < 3; n++) line.send(n);
+    assert.deepEqual(line.hear(5), [0, 0, 1, 2, 3]);
+    assert.equal(line.buffer.stats().concealed, 0);
+  });
+
+  it('puts reordered packets right', () => {
+    const line = new Line();
+    for (const n of [0, 2, 1, 4, 3]) line.send(n);
+    assert.deepEqual(line.hear(7), [0, 0, 1, 2, 3, 4, 5]);
+  });
+
+  it('plays a doubled packet once', () => {
+    const line = new Line();
+    for (const n of [0, 1, 1, 1, 2]) line.send(n);
+    assert.deepEqual(line.hear(5), [0, 0, 1, 2, 3]);
+    assert.equal(line.buffer.stats().duplicate, 2);
+  });
+
+  it('covers a lost packet with the one before, quieter', () => {
+    const line = new Line();
+    line.buffer.push(1, 0, 7, new Int16Array(160).fill(6000), 160);
+    line.buffer.push(3, 320, 7, new Int16Array(160).fill(100), 160);
+    assert.deepEqual(line.hear(5), [0, 0, 6000, 5000, 100]);
+    assert.deepEqual([line.buffer.stats().concealed, line.buffer.stats().lost], [1, 1]);
+  });
+
+  it('fades to silence within 60 ms when the party falls silent', () => {
+    const line = new Line();
+    line.buffer.push(1, 0, 7, new Int16Array(160).fill(6000), 160);
+    assert.deepEqual(line.hear(7), [0, 0, 6000, 5000, 3000, 1000, 0]);
+  });
+
+  it('drops a packet that comes after its turn, and waits longer from then on', () => {
+    const line = new Line();
+    line.send(0);
+    line.hear(4); // packet 1 should have been heard now
+    assert.equal(line.send(1, 160), true); // its turn is taken back: 20 ms more depth
+    line.send(2);
+    assert.deepEqual(line.hear(2), [2, 3]);
+    line.hear(5);
+    assert.equal(line.send(3), false);
+  });
+
+  it('goes on through the wrap of sequence number and timestamp', () => {
+    const line = new Line();
+    line.sequence = 65534;
+    line.timestamp = 0xffffffff - 200;
+    for (let n = 0; n < 5; n++) line.send(n);
+    assert.deepEqual(line.hear(7), [0, 0, 1, 2, 3, 4, 5]);
+    assert.deepEqual([line.buffer.stats().lost, line.buffer.stats().resets], [0, 0]);
+  });
+
+  it('begins anew when the stream changes', () => {
+    const line = new Line();
+    line.send(0);
+    line.hear(3);
+    Object.assign(line, { ssrc: 8, sequence: 9, timestamp: 77 });
+    line.send(4);
+    assert.deepEqual(line.hear(3), [1, 1, 5]); // the old one fades out first
+  });
+
+  it('follows a party whose timestamps jump, but no single stray packet', () => {
+    const line = new Line();
+    for (let n = 0; n < 3; n++) line.send(n);
+    assert.equal(line.buffer.push(40_000, 3_000_000_000, 7, packet(90), 160), false);
+    line.hear(3);
+    line.send(3);
+    assert.deepEqual(line.hear(3), [2, 3, 4]);
+    assert.equal(line.buffer.push(1004, 3_000_000_000, 7, packet(50), 160), true);
+    assert.deepEqual(line.hear(3), [3, 2, 51]); // the old stream fades out first
+  });
+
+  it('plays packets of 10, 30 and 60 ms alike', () => {
+    for (const samples of [80, 240, 480]) {
+      const line = new Line();
+      for (let n = 0; n * samples < 1280; n++)
+        line.buffer.push(n, n * samples, 7, new Int16Array(samples).fill(9), samples);
+      assert.deepEqual(line.hear(8).slice(2), [9, 9, 9, 9, 9, 9], `${samples} samples`);
+    }
+  });
+
+  it('catches up after a burst: never more than 240 ms behind', () => {
+    const line = new Line();
+    for (let n = 0; n < 24; n++) line.send(n);
+    line.hear(1);
+    assert.ok(line.buffer.stats().depth_ms <= 60, `${line.buffer.stats().depth_ms} ms`);
+  });
+
+  it('returns to 40 ms when the network has calmed down', () => {
+    const line = new Line();
+    for (let n = 0; n < 9; n++) line.buffer.push(n, n * 160, 7, new Int16Array(160), 160);
+    for (let n = 9; n < 1400; n++) {
+      line.buffer.push(n, n * 160, 7, new Int16Array(160), 160);
+      line.hear(1);
+    }
+    assert.ok(line.buffer.stats().depth_ms <= 80, `${line.buffer.stats().depth_ms} ms`);
+  });
+
+  it('leaves the time of a pressed key silent, the sound around it not', () => {
+    const line = new Line();
+    line.send(0);
+    line.buffer.silence(5160, 320);
+    for (let n = 1; n < 8; n++) line.send(n);
+    assert.deepEqual(line.hear(10), [0, 0, 1, 0, 0, 0, 0, 0, 7, 8]);
+  });
+
+  it('survives any packets in any order', () => {
+    const arrival = fc.record({
+      sequence: fc.nat(65535),
+      timestamp: fc.nat(0xffffffff),
+      ssrc: fc.nat(3),
+      count: fc.integer({ min: 1, max: 1600 }),
+      reads: fc.nat(3),
+    });
+    const samples = new Int16Array(1600).fill(5);
+    fc.assert(
+      fc.property(fc.array(arrival, { maxLength: 60 }), arrivals => {
+        const buffer = new JitterBuffer();
+        const frame = new Int16Array(160);
+        for (const one of arrivals) {
+          buffer.push(one.sequence, one.timestamp, one.ssrc, samples, one.count);
+          buffer.silence(one.timestamp, one.count);
+          for (let i = 0; i < one.reads; i++) buffer.read(frame);
+        }
+        assert.ok(buffer.stats().depth_ms <= 1024);
+      }),
+    );
+  });
+});
