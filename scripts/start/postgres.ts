@@ -68,6 +68,21 @@ const SETTINGS = [
   'timezone=UTC',
 ];
 
+/**
+ * A cluster whose password is gone belongs to a data folder that somebody deleted to begin anew. Outside that folder it
+ * is put aside; inside, deleting half of a folder is a mistake to ask about.
+ */
+const refuseStrayCluster = (dataDir: string, cluster: string, note: (text: string) => void): void => {
+  if (!existsSync(cluster) || existsSync(join(dataDir, 'postgres-password'))) return;
+  if (cluster === join(resolve(dataDir), 'postgres'))
+    throw new StartError(
+      `${cluster} is there but its password, ${join(dataDir, 'postgres-password')}, is not: put it back, or delete the whole data folder.`,
+    );
+  const aside = `${cluster}.of-deleted-data-folder-${Date.now()}`;
+  renameSync(cluster, aside);
+  note(`${resolve(dataDir)} is new; the database of the one before it lies in ${aside}`);
+};
+
 const readPassword = (dataDir: string): string => {
   const file = join(dataDir, 'postgres-password');
   if (!existsSync(file)) writeFileSync(file, randomBytes(24).toString('base64url'), { mode: 0o600 });
@@ -174,9 +189,10 @@ export const startPostgres = async (options: PostgresOptions): Promise<RunningPo
   const binaries = await postgresBinaries(user, note);
   mkdirSync(options.dataDir, { recursive: true, mode: 0o711 });
   const cluster = clusterFolder(options.dataDir, user, note);
+  await stopStale(cluster, note);
+  refuseStrayCluster(options.dataDir, cluster, note);
   const password = readPassword(options.dataDir);
-  if (existsSync(join(cluster, 'PG_VERSION'))) await stopStale(cluster, note);
-  else await makeCluster(binaries, cluster, password, user);
+  if (!existsSync(join(cluster, 'PG_VERSION'))) await makeCluster(binaries, cluster, password, user);
   const port = options.port ?? (await freePorts(1))[0] ?? 0;
   const flags = [...SETTINGS, ...(options.settings ?? [])].flatMap(setting => ['-c', setting]);
   const args = ['-D', cluster, '-p', String(port), ...flags];

@@ -52,6 +52,13 @@ describe('the stores of npm start', function () {
     await second.stop();
   });
 
+  it('a PostgreSQL without its password is not touched', async () => {
+    const first = await startPostgres({ dataDir });
+    await first.stop();
+    rmSync(join(dataDir, 'postgres-password'));
+    await assert.rejects(startPostgres({ dataDir }), /put it back, or delete the whole data folder/);
+  });
+
   it('PostgreSQL wants its password and writes through to the disk', async () => {
     const server = await startPostgres({ dataDir });
     const wrong = new URL(server.url);
