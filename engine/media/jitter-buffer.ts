@@ -9,6 +9,7 @@ const margin = 80;
 const windowPackets = 150;
 const fadeFrames = 3;
 const tailFrames = 3;
+const patienceFrames = 250;
 
 /** What has come in and what became of it. */
 export interface JitterStats {
@@ -50,6 +51,7 @@ export class JitterBuffer {
   #windowMin = Infinity;
   #windowCount = 0;
   #excess = 0;
+  #waited = 0;
   #concealed = 0;
   #played = 0;
   #received = 0;
@@ -220,21 +222,33 @@ export class JitterBuffer {
     this.#windowCount = 0;
   }
 
-  /** Shortens a buffer that is deeper than needed: by a quiet frame when it can wait, at once when it is over 200 ms. */
+  /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after five seconds, at once over 200 ms. */
   #adapt(): void {
     const depth = timestampDistance(this.#newest, this.#playout);
     if (depth > maxDepth + 2 * frameSamples) {
       this.#discard(depth - minDepth - frameSamples);
       this.#restartWindow();
-    } else if (this.#excess >= frameSamples && this.#quietAhead()) {
+    } else if (this.#excess >= frameSamples && (this.#quietAhead() || ++this.#waited > patienceFrames)) {
+      this.#blend();
       this.#discard(frameSamples);
       this.#excess -= frameSamples;
+      this.#waited = 0;
     }
   }
 
   #discard(count: number): void {
     for (let i = 0; i < count; i++) this.#valid[(this.#playout + i) & mask] = 0;
     this.#playout = (this.#playout + count) >>> 0;
+  }
+
+  /** Lets the frame that is left out pass over into the next one, without a click. */
+  #blend(): void {
+    for (let i = 0; i < frameSamples; i++) {
+      const share = i / frameSamples;
+      const next = (this.#playout + frameSamples + i) & mask;
+      this.#samples[next] =
+        (this.#samples[(this.#playout + i) & mask] ?? 0) * (1 - share) + (this.#samples[next] ?? 0) * share;
+    }
   }
 
   #quietAhead(): boolean {

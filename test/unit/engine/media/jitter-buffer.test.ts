@@ -124,15 +124,19 @@ describe('The jitter buffer', () => {
     assert.ok(line.buffer.stats().depth_ms <= 60, `${line.buffer.stats().depth_ms} ms`);
   });
 
-  it('returns to 40 ms when the network has calmed down', () => {
-    const line = new Line();
-    for (let n = 0; n < 9; n++) line.buffer.push(n, n * 160, 7, new Int16Array(160), 160);
-    for (let n = 9; n < 1400; n++) {
-      line.buffer.push(n, n * 160, 7, new Int16Array(160), 160);
-      line.hear(1);
-    }
-    assert.ok(line.buffer.stats().depth_ms <= 80, `${line.buffer.stats().depth_ms} ms`);
-  });
+  for (const loud of [0, 9000]) {
+    it(`returns to 40 ms when the network has calmed down, ${loud === 0 ? 'in a silence' : 'in the middle of speech too'}`, () => {
+      const line = new Line();
+      const samples = new Int16Array(160).fill(loud);
+      for (let n = 0; n < 9; n++) line.buffer.push(n, n * 160, 7, samples, 160);
+      for (let n = 9; n < 3000; n++) {
+        line.buffer.push(n, n * 160, 7, samples, 160);
+        line.hear(1);
+      }
+      assert.ok(line.buffer.stats().depth_ms <= 80, `${line.buffer.stats().depth_ms} ms`);
+      assert.equal(line.frame[0], loud);
+    });
+  }
 
   it('leaves the time of a pressed key silent, the sound around it not', () => {
     const line = new Line();
