@@ -50,7 +50,7 @@ export const commands: ReadonlyMap<string, EslCommand> = new Map<string, EslComm
 ]);
 
 function words(text: string): string[] {
-  return text.split(/\s+/).filter((word) => word !== '');
+  return text.split(/\s+/).filter(word => word !== '');
 }
 
 function auth({ connection }: CommandContext, rest: string): string {
@@ -122,7 +122,7 @@ function bgapi({ host }: CommandContext, rest: string, message: EslMessage): str
   const headers = { 'Job-UUID': job, 'Job-Command': name, ...(args === '' ? {} : { 'Job-Command-Arg': args }) };
   // After the reply, so that the client knows the job before it hears of its end.
   setImmediate(() => {
-    void Promise.resolve(host.api(name, args)).then((body) => host.raise({ name: 'BACKGROUND_JOB', headers, body }));
+    void Promise.resolve(host.api(name, args)).then(body => host.raise({ name: 'BACKGROUND_JOB', headers, body }));
   });
   return commandReply(`+OK Job-UUID: ${job}`, { 'Job-UUID': job });
 }
@@ -133,7 +133,7 @@ function sendmsg({ host, session }: CommandContext, rest: string, message: EslMe
 }
 
 function myevents({ session, subscriptions, connection }: CommandContext, rest: string): string {
-  const given = words(rest).filter((word) => !formats.has(word.toLowerCase()));
+  const given = words(rest).filter(word => !formats.has(word.toLowerCase()));
   const uuid = session?.uuid ?? given[0];
   if (uuid === undefined) return commandReply(notFound);
   subscriptions.add(['ALL']);

@@ -164,7 +164,7 @@ export class EslConnection {
         continue;
       }
       this.#busy = true;
-      void reply.then((text) => this.#answerLate(text));
+      void reply.then(text => this.#answerLate(text));
       return;
     }
   }
@@ -179,10 +179,15 @@ export class EslConnection {
     const [word = ''] = message.command.split(/\s/, 1);
     const command = commands.get(word.toLowerCase());
     const session = this.session;
-    const refused = !command || (!this.authenticated && !command.unauthenticated) || (command.outbound === true && !session);
+    const refused =
+      !command || (!this.authenticated && !command.unauthenticated) || (command.outbound === true && !session);
     if (refused) return commandReply(command?.outbound ? command.refusal : '-ERR command not found');
     const rest = message.command.slice(word.length);
-    return command.run({ host: this.#options.host, subscriptions: this.subscriptions, session, connection: this }, rest, message);
+    return command.run(
+      { host: this.#options.host, subscriptions: this.subscriptions, session, connection: this },
+      rest,
+      message,
+    );
   }
 
   #onClosed(): void {

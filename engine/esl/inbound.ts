@@ -26,7 +26,7 @@ export class InboundServer {
 
   constructor(options: InboundServerOptions) {
     this.#options = options;
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => this.#accept(socket));
     this.#server.maxConnections = maxConnections;
   }
 
@@ -46,9 +46,9 @@ export class InboundServer {
 
   /** Takes leave of every client and stops listening. */
   async stop(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()));
     for (const connection of this.connections) connection.goodbye();
-    setImmediate(() => this.#sockets.forEach((socket) => socket.destroySoon()));
+    setImmediate(() => this.#sockets.forEach(socket => socket.destroySoon()));
     await closed;
   }
 
@@ -57,7 +57,7 @@ export class InboundServer {
     const deadline = setTimeout(() => !connection.authenticated && connection.destroy(), authDeadlineMs);
     const connection = new EslConnection(socket, {
       host: this.#options.host,
-      authenticate: (secret) => sameSecret(secret, this.#options.password),
+      authenticate: secret => sameSecret(secret, this.#options.password),
       onClose: () => {
         clearTimeout(deadline);
         this.#sockets.delete(socket);

@@ -92,7 +92,7 @@ export class EslReader {
 }
 
 function parseHead(text: string): Omit<EslMessage, 'body'> {
-  const [command = '', ...lines] = text.split('\n').map((line) => line.replace(/\r$/, ''));
+  const [command = '', ...lines] = text.split('\n').map(line => line.replace(/\r$/, ''));
   const headers = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(':');

@@ -63,7 +63,10 @@ export class Subscriptions {
   /** Removes the filters on a header, on one value of it, or with the header `all` every filter. */
   deleteFilter(header: string, value?: string): void {
     if (header.toLowerCase() === 'all') this.#filters = [];
-    else this.#filters = this.#filters.filter((one) => one.header !== header || (value !== undefined && one.value !== value));
+    else
+      this.#filters = this.#filters.filter(
+        one => one.header !== header || (value !== undefined && one.value !== value),
+      );
   }
 
   /** A cheap first question, so that nobody builds an event that nobody hears. */
@@ -75,7 +78,7 @@ export class Subscriptions {
   matches(event: EslEvent): boolean {
     if (!this.wants(event.name)) return false;
     if (!this.#all && event.subclass !== undefined && !this.#subclasses.has(event.subclass)) return false;
-    return this.#filters.length === 0 || this.#filters.some((one) => passes(one, event));
+    return this.#filters.length === 0 || this.#filters.some(one => passes(one, event));
   }
 
   #addName(word: string): boolean {
@@ -108,10 +111,11 @@ function passes(filter: Filter, event: EslEvent): boolean {
 
 function matcher(value: string): (candidate: string) => boolean {
   const pattern = /^\/(.*)\/$/.exec(value)?.[1];
-  if (pattern === undefined || pattern.length > maxPattern) return (candidate) => candidate.toLowerCase() === value.toLowerCase();
+  if (pattern === undefined || pattern.length > maxPattern)
+    return candidate => candidate.toLowerCase() === value.toLowerCase();
   try {
     const expression = new RegExp(pattern, 'i');
-    return (candidate) => expression.test(candidate.slice(0, 4096));
+    return candidate => expression.test(candidate.slice(0, 4096));
   } catch {
     return () => false; // an expression that does not compile matches nothing, as in the real server
   }

@@ -9,7 +9,10 @@ export interface ApiCommand {
 
 /** Words of an argument text. */
 export function wordsOf(args: string): string[] {
-  return args.trim().split(/\s+/).filter(word => word !== '');
+  return args
+    .trim()
+    .split(/\s+/)
+    .filter(word => word !== '');
 }
 
 /** The answer for a channel that does not exist. */

@@ -22,7 +22,7 @@ export const none = '_none_';
 export function immediate(name: string, run: (context: ApplicationContext) => void): Application {
   return {
     name,
-    run: async (context) => {
+    run: async context => {
       run(context);
       return none;
     },
@@ -32,5 +32,7 @@ export function immediate(name: string, run: (context: ApplicationContext) => vo
 /** Splits an argument text at spaces; single quotes keep a word with spaces together. */
 export function splitArguments(text: string): string[] {
   const words = text.match(/'(?:\\'|[^'])*'|\S+/g) ?? [];
-  return words.map((word) => (word.length > 1 && word.startsWith("'") && word.endsWith("'") ? word.slice(1, -1).replaceAll("\\'", "'") : word));
+  return words.map(word =>
+    word.length > 1 && word.startsWith("'") && word.endsWith("'") ? word.slice(1, -1).replaceAll("\\'", "'") : word,
+  );
 }

@@ -50,9 +50,9 @@ export class Channel {
     this.core = core;
     this.leg = leg;
     this.executions = new ExecutionStack({
-      run: (level) => this.#run(level),
-      listenTo: (source) => this.leg.setSource(source),
-      started: (request) => this.#started(request),
+      run: level => this.#run(level),
+      listenTo: source => this.leg.setSource(source),
+      started: request => this.#started(request),
       completed: (request, response) => this.#completed(request, response),
     });
     leg.on('digit', ({ digit, duration_samples }) => this.pressed(digit, duration_samples, 'RTP'));
@@ -64,7 +64,8 @@ export class Channel {
   /** Sets a variable, or unsets it with an empty value, as FreeSWITCH does. Names and values are bounded. */
   set(name: string, value: string): void {
     if (value === '') this.variables.delete(name);
-    else if (this.variables.size < maxVariables || this.variables.has(name)) this.variables.set(name.slice(0, 256), value.slice(0, maxValue));
+    else if (this.variables.size < maxVariables || this.variables.has(name))
+      this.variables.set(name.slice(0, 256), value.slice(0, maxValue));
   }
 
   /** A variable, or undefined. */
@@ -101,7 +102,11 @@ export class Channel {
   /** Remembers the dialplan's `socket` application, which completes when the channel ends. */
   socketOpened(data: string): void {
     this.#socketRequest = { uuid: randomUUID(), data };
-    this.raise('CHANNEL_EXECUTE', { Application: 'socket', 'Application-Data': data, 'Application-UUID': this.#socketRequest.uuid });
+    this.raise('CHANNEL_EXECUTE', {
+      Application: 'socket',
+      'Application-Data': data,
+      'Application-UUID': this.#socketRequest.uuid,
+    });
     this.raise('CHANNEL_PARK');
   }
 
@@ -114,7 +119,11 @@ export class Channel {
   }
 
   /** Runs an application; false when the channel already has too many. */
-  execute(application: string, data: string, options: Partial<Omit<ExecuteRequest, 'application' | 'data'>> = {}): boolean {
+  execute(
+    application: string,
+    data: string,
+    options: Partial<Omit<ExecuteRequest, 'application' | 'data'>> = {},
+  ): boolean {
     const request = { application, data, uuid: randomUUID(), loops: 1, lock: false, ...options };
     return this.executions.submit(request);
   }
@@ -151,14 +160,15 @@ export class Channel {
     this.dialog?.bye(cause);
     this.unbridge();
     await this.executions.end();
-    await Promise.all([...this.recordings.values()].map((one) => one.stop()));
+    await Promise.all([...this.recordings.values()].map(one => one.stop()));
     this.#gone();
   }
 
   #gone(): void {
     this.raise('CHANNEL_HANGUP');
     const socket = this.#socketRequest;
-    if (socket) this.#completed({ application: 'socket', data: socket.data, uuid: socket.uuid, loops: 1, lock: false }, '_none_');
+    if (socket)
+      this.#completed({ application: 'socket', data: socket.data, uuid: socket.uuid, loops: 1, lock: false }, '_none_');
     this.setCallState('HANGUP');
     this.raise('CHANNEL_HANGUP_COMPLETE');
     this.connection?.sessionEnded();
@@ -191,7 +201,11 @@ export class Channel {
   #started({ application, data, uuid }: ExecuteRequest): void {
     this.set('current_application', application);
     this.set('current_application_data', data);
-    this.raise('CHANNEL_EXECUTE', { Application: application, ...(data === '' ? {} : { 'Application-Data': data }), 'Application-UUID': uuid });
+    this.raise('CHANNEL_EXECUTE', {
+      Application: application,
+      ...(data === '' ? {} : { 'Application-Data': data }),
+      'Application-UUID': uuid,
+    });
   }
 
   #completed({ application, data, uuid }: ExecuteRequest, response: string): void {

@@ -79,18 +79,26 @@ export class Core {
 
   /** Raises an event of no channel. */
   raise(event: EslEvent): void {
-    const heard = [...this.inbound].filter((one) => one.subscriptions.wants(event.name));
-    const controlling = [...this.channels.values()].flatMap((one) => (one.connection?.subscriptions.wants(event.name) ? [one.connection] : []));
-    this.#deliver([...heard, ...controlling], { ...event, headers: { ...this.headers(event.name, event.subclass), ...event.headers } });
+    const heard = [...this.inbound].filter(one => one.subscriptions.wants(event.name));
+    const controlling = [...this.channels.values()].flatMap(one =>
+      one.connection?.subscriptions.wants(event.name) ? [one.connection] : [],
+    );
+    this.#deliver([...heard, ...controlling], {
+      ...event,
+      headers: { ...this.headers(event.name, event.subclass), ...event.headers },
+    });
   }
 
   /** Raises an event of a channel, if anybody listens; `extra` follows the channel's own headers. */
   raiseFor(channel: Channel, name: string, extra: EslHeaders = {}, withVariables = true): void {
-    const heard = [...this.inbound].filter((one) => one.subscriptions.wants(name));
+    const heard = [...this.inbound].filter(one => one.subscriptions.wants(name));
     if (channel.connection?.subscriptions.wants(name)) heard.push(channel.connection);
     if (heard.length === 0) return;
     const variables = withVariables ? variableHeaders(channel) : {};
-    this.#deliver(heard, { name, headers: { ...this.headers(name), ...channelHeaders(channel), ...variables, ...extra } });
+    this.#deliver(heard, {
+      name,
+      headers: { ...this.headers(name), ...channelHeaders(channel), ...variables, ...extra },
+    });
   }
 
   /** The headers every event has, with the next sequence number. */

@@ -80,7 +80,7 @@ function callerHeaders(channel: Channel): EslHeaders {
 
 function firstAddress(): string {
   for (const list of Object.values(networkInterfaces())) {
-    const found = list?.find((one) => one.family === 'IPv4' && !one.internal);
+    const found = list?.find(one => one.family === 'IPv4' && !one.internal);
     if (found) return found.address;
   }
   return '127.0.0.1';

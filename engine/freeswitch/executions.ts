@@ -56,7 +56,7 @@ export class ExecutionStack {
   /** Takes a request. It starts at once unless a locked one is running. False when the channel has too many. */
   submit(request: ExecuteRequest): boolean {
     if (this.#ended) this.#port.completed(request, '-ERR channel has hung up');
-    else if (this.#levels.some((level) => level.request.lock)) {
+    else if (this.#levels.some(level => level.request.lock)) {
       if (this.#queue.length >= maxQueued) return false;
       this.#queue.push(request);
     } else {
@@ -93,12 +93,13 @@ export class ExecutionStack {
     for (const request of this.#queue.splice(0)) this.#port.completed(request, '-ERR channel has hung up');
     if (this.#levels.length === 0) return;
     let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
+    await new Promise<void>(resolve => {
       this.#drained = resolve;
       timer = setTimeout(resolve, stuckMs);
     });
     clearTimeout(timer);
-    for (const level of this.#levels.splice(0).reverse()) this.#port.completed(level.request, '-ERR channel has hung up');
+    for (const level of this.#levels.splice(0).reverse())
+      this.#port.completed(level.request, '-ERR channel has hung up');
   }
 
   /** Called by a level when what it plays has changed. */
@@ -132,7 +133,8 @@ export class ExecutionStack {
     this.#port.completed(level.request, response);
     this.#levels.at(-1)?.reachedTop();
     if (this.#levels.length === 0) this.#drained?.();
-    while (this.#queue.length > 0 && !this.#levels.some((one) => one.request.lock)) this.#start(this.#queue.shift() as ExecuteRequest);
+    while (this.#queue.length > 0 && !this.#levels.some(one => one.request.lock))
+      this.#start(this.#queue.shift() as ExecuteRequest);
   }
 }
 
@@ -163,7 +165,7 @@ export class ExecutionLevel {
    */
   wait(begin: (done: (end: WaitEnd) => void) => () => void): Promise<WaitEnd> {
     if (this.hungUp) return Promise.resolve('hangup');
-    return new Promise((resolve) => {
+    return new Promise(resolve => {
       let cleanUp: (() => void) | null = null;
       let ended = false;
       const done = (end: WaitEnd): void => {
@@ -182,8 +184,8 @@ export class ExecutionLevel {
 
   /** Lets the caller hear a source to its end. `stop` may end it early with the outcome of a break. */
   play(source: FrameSource, onStart?: (stop: () => void) => void): Promise<WaitEnd> {
-    return this.wait((done) => {
-      this.voice = { read: (frame) => source.read(frame) || this.#finished(done) };
+    return this.wait(done => {
+      this.voice = { read: frame => source.read(frame) || this.#finished(done) };
       this.#stack.refresh();
       onStart?.(() => done('done'));
       return () => {
@@ -195,7 +197,7 @@ export class ExecutionLevel {
 
   /** Waits this long. */
   sleep(ms: number): Promise<WaitEnd> {
-    return this.wait((done) => {
+    return this.wait(done => {
       const timer = setTimeout(() => done('done'), ms);
       return () => clearTimeout(timer);
     });
@@ -212,7 +214,7 @@ export class ExecutionLevel {
   /** Resolves once nothing is running on top of this application. */
   whenTop(): Promise<void> {
     if (this.#stack.isTop(this) || this.#stack.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
+    return new Promise(resolve => {
       this.#onTop = resolve;
     });
   }

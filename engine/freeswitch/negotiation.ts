@@ -66,6 +66,11 @@ export class Negotiation {
   #local(peer: string): LocalAudio {
     this.localAddress = localAddressFor(peer, this.#locality.bound, this.#locality.advertised);
     this.#version += 1;
-    return { address: this.localAddress, port: this.#leg.localPort, sessionId: this.#sessionId, version: this.#version };
+    return {
+      address: this.localAddress,
+      port: this.#leg.localPort,
+      sessionId: this.#sessionId,
+      version: this.#version,
+    };
   }
 }

@@ -22,7 +22,13 @@ export interface PlayOptions {
 /** Options of a play that nothing but its own end or a break can end. */
 export const plain: PlayOptions = { announced: true, deadline: null, endsAt: null };
 
-const resultNames = ['playback_last_offset_pos', 'playback_seconds', 'playback_ms', 'playback_samples', 'playback_terminator_used'];
+const resultNames = [
+  'playback_last_offset_pos',
+  'playback_seconds',
+  'playback_ms',
+  'playback_samples',
+  'playback_terminator_used',
+];
 
 /**
  * Plays what a file argument names: one element, `file_string://a!b`, or a list by `playback_delimiter`. The next
@@ -55,7 +61,10 @@ export function splitList(argument: string, delimiter: string | undefined): stri
 }
 
 function nonEmpty(texts: string[]): string[] {
-  return texts.map((text) => text.trim()).filter((text) => text !== '').slice(0, 1000);
+  return texts
+    .map(text => text.trim())
+    .filter(text => text !== '')
+    .slice(0, 1000);
 }
 
 /** Opens one element; null when there is no such sound, which is told as `FILE NOT FOUND`. */
@@ -67,7 +76,8 @@ async function prepare({ channel }: ApplicationContext, element: string): Promis
     return await openSource(path, { soundsDir, seek });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    if (!(error instanceof FileNotFoundError)) log.warn({ uuid: channel.uuid, file: element, reason }, 'sound cannot be played');
+    if (!(error instanceof FileNotFoundError))
+      log.warn({ uuid: channel.uuid, file: element, reason }, 'sound cannot be played');
     return null; // every reason is the same to the client: the element is skipped
   }
 }
@@ -78,30 +88,41 @@ function splitSeek(element: string): { spec: string; seek: number } {
   return match ? { spec: match[1] ?? '', seek: Number(match[2]) } : { spec, seek: 0 };
 }
 
-async function playOne(context: ApplicationContext, element: string, source: OpenSource, options: PlayOptions): Promise<PlayEnd> {
+async function playOne(
+  context: ApplicationContext,
+  element: string,
+  source: OpenSource,
+  options: PlayOptions,
+): Promise<PlayEnd> {
   const { channel } = context;
   const headers = fileHeaders(element);
   if (options.announced) channel.raise('PLAYBACK_START', headers);
   const end = await hear(context, source, options);
   const position = source.position ?? 0;
   setFigures(context, position, position - splitSeek(element).seek);
-  if (options.announced) channel.raise('PLAYBACK_STOP', { ...headers, 'Playback-Status': end === 'break' ? 'break' : 'done' });
+  if (options.announced)
+    channel.raise('PLAYBACK_STOP', { ...headers, 'Playback-Status': end === 'break' ? 'break' : 'done' });
   return end;
 }
 
 /** Plays one source, watching the clock and the keys. */
-async function hear({ channel, level }: ApplicationContext, source: OpenSource, options: PlayOptions): Promise<PlayEnd> {
+async function hear(
+  { channel, level }: ApplicationContext,
+  source: OpenSource,
+  options: PlayOptions,
+): Promise<PlayEnd> {
   let reason: 'timeout' | 'digit' | null = null;
   let timer: NodeJS.Timeout | null = null;
   const onDigit = level.onDigit;
-  const end = await level.play(source, (stop) => {
+  const end = await level.play(source, stop => {
     const stopFor = (why: 'timeout' | 'digit'): void => {
       reason = why;
       stop();
     };
-    if (options.deadline !== null) timer = setTimeout(() => stopFor('timeout'), Math.max(0, options.deadline - performance.now()));
+    if (options.deadline !== null)
+      timer = setTimeout(() => stopFor('timeout'), Math.max(0, options.deadline - performance.now()));
     const { endsAt } = options;
-    if (endsAt) level.onDigit = (digit) => endsAt(digit) && stopFor('digit');
+    if (endsAt) level.onDigit = digit => endsAt(digit) && stopFor('digit');
   });
   if (timer) clearTimeout(timer);
   level.onDigit = onDigit;
@@ -126,5 +147,5 @@ function setFigures({ channel }: ApplicationContext, position: number, samples: 
 export function terminators(value: string | undefined): (digit: string) => boolean {
   const keys = value ?? '*';
   if (keys === 'none') return () => false;
-  return keys === 'any' ? () => true : (digit) => keys.includes(digit);
+  return keys === 'any' ? () => true : digit => keys.includes(digit);
 }

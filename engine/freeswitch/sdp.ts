@@ -47,7 +47,12 @@ const maxMediaSections = 16;
 const maxPayloads = 64;
 const directions = new Set<string>(['sendrecv', 'sendonly', 'recvonly', 'inactive']);
 const supportedPtimes = new Set([10, 20, 30, 40, 60]);
-const answered: Record<Direction, Direction> = { sendrecv: 'sendrecv', sendonly: 'recvonly', recvonly: 'sendonly', inactive: 'inactive' };
+const answered: Record<Direction, Direction> = {
+  sendrecv: 'sendrecv',
+  sendonly: 'recvonly',
+  recvonly: 'sendonly',
+  inactive: 'inactive',
+};
 /** Codecs in the server's order of preference; the order of an offer does not count (protocol page §12). */
 const codecs = [
   { name: 'PCMU', staticType: 0 },
@@ -76,7 +81,16 @@ function parseMedia(value: string): MediaSection | null {
   const number = Number((port ?? '').split('/')[0]);
   if (!kind || !proto || !Number.isInteger(number) || number < 0 || number > 65535) return null;
   const numbers = payloads.slice(0, maxPayloads).map(Number).filter(isPayloadType);
-  return { kind, port: number, proto, payloads: numbers, address: null, direction: null, ptime: null, rtpmaps: new Map() };
+  return {
+    kind,
+    port: number,
+    proto,
+    payloads: numbers,
+    address: null,
+    direction: null,
+    ptime: null,
+    rtpmaps: new Map(),
+  };
 }
 
 function isPayloadType(number: number): boolean {
@@ -97,7 +111,8 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
   }
   if (!section) return;
   const rtpmap = /^rtpmap:(\d{1,3}) ([\w.-]{1,32})\/(\d{1,6})(?:\/1)?$/.exec(attribute);
-  if (rtpmap && section.rtpmaps.size < maxPayloads) section.rtpmaps.set(Number(rtpmap[1]), `${rtpmap[2]}/${rtpmap[3]}`.toUpperCase());
+  if (rtpmap && section.rtpmaps.size < maxPayloads)
+    section.rtpmaps.set(Number(rtpmap[1]), `${rtpmap[2]}/${rtpmap[3]}`.toUpperCase());
   const ptime = /^ptime:(\d{1,3})/.exec(attribute);
   if (ptime) section.ptime = Number(ptime[1]);
 }
@@ -120,7 +135,7 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
   const address = section.address ?? session.address;
   if (!chosen || !address) return null;
   const held = address === '0.0.0.0'; // RFC 2543 hold
-  const telephoneEvent = section.payloads.find((type) => section.rtpmaps.get(type) === 'TELEPHONE-EVENT/8000') ?? null;
+  const telephoneEvent = section.payloads.find(type => section.rtpmaps.get(type) === 'TELEPHONE-EVENT/8000') ?? null;
   const ptime = supportedPtimes.has(section.ptime ?? 0) ? (section.ptime ?? 20) : 20;
   const direction = held ? 'inactive' : (section.direction ?? session.direction);
   return { address, port: section.port, ...chosen, telephoneEvent, ptime, direction };
@@ -128,7 +143,7 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
 
 function chooseCodec(section: MediaSection): Pick<RemoteAudio, 'codec' | 'payloadType'> | null {
   for (const { name, staticType } of codecs) {
-    const payloadType = section.payloads.find((type) => {
+    const payloadType = section.payloads.find(type => {
       const mapped = section.rtpmaps.get(type);
       return mapped === undefined ? type === staticType : mapped === `${name}/8000`;
     });
@@ -141,7 +156,11 @@ function chooseCodec(section: MediaSection): Pick<RemoteAudio, 'codec' | 'payloa
  * Answers an offer (RFC 3264): one codec plus telephone-event on the chosen line, every other line refused with port 0.
  * `direction` is ours.
  */
-export function answerSdp(offer: SessionDescription, chosen: { index: number; audio: RemoteAudio }, local: LocalAudio): string {
+export function answerSdp(
+  offer: SessionDescription,
+  chosen: { index: number; audio: RemoteAudio },
+  local: LocalAudio,
+): string {
   const lines = sessionLines(local);
   for (const [index, section] of offer.media.entries()) {
     if (index === chosen.index) lines.push(...audioLines(section.proto, local.port, chosen.audio));

@@ -98,7 +98,8 @@ async function stop(core: Core, inbound: InboundServer, agent: SipUserAgent): Pr
   await Promise.all([...core.channels.values()].map(channel => channel.hangup('SYSTEM_SHUTDOWN')));
   await inbound.stop();
   const until = performance.now() + 300;
-  while (agent.stats().transactions > 0 && performance.now() < until) await new Promise(resolve => setTimeout(resolve, 20));
+  while (agent.stats().transactions > 0 && performance.now() < until)
+    await new Promise(resolve => setTimeout(resolve, 20));
   await agent.stop();
 }
 
@@ -128,7 +129,11 @@ function sessionOf(channel: Channel): ControlledSession {
 
 /** The answer to `connect`: event and reply in one (protocol page §5). */
 function channelData(channel: Channel): string {
-  const headers = { ...channel.core.headers('CHANNEL_DATA'), 'Channel-Unique-ID': channel.uuid, ...channelHeaders(channel) };
+  const headers = {
+    ...channel.core.headers('CHANNEL_DATA'),
+    'Channel-Unique-ID': channel.uuid,
+    ...channelHeaders(channel),
+  };
   const reply = { 'Content-Type': 'command/reply', 'Socket-Mode': 'async', Control: 'full' };
   const text = plainHeaders({ ...headers, ...variableHeaders(channel) });
   const lines = Object.entries(reply).map(([name, value]) => `${name}: ${value}\n`);

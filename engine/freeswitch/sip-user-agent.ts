@@ -57,7 +57,8 @@ export class SipUserAgent {
     const { request } = transaction;
     const route = routeOf(request);
     if (!route) return transaction.respond(responseTo(request, 404));
-    if (this.#core.channels.size >= this.#core.options.maxSessions) return transaction.respond(responseTo(request, 503));
+    if (this.#core.channels.size >= this.#core.options.maxSessions)
+      return transaction.respond(responseTo(request, 503));
     if (this.#legs.has(headerOf(request, 'call-id') ?? '')) return transaction.respond(responseTo(request, 482));
     if (request.body.length > 0) transaction.respond(responseTo(request, 100));
     const { ports, clock, log } = this.#core.options;

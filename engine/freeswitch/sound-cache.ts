@@ -42,7 +42,7 @@ async function freshOrFetched(url: string, cacheDir: string): Promise<string> {
   const key = createHash('sha256').update(url).digest('hex').slice(0, 32);
   await mkdir(cacheDir, { recursive: true });
   const files = await readdir(cacheDir);
-  const cached = files.find((name) => name.startsWith(`${key}.`));
+  const cached = files.find(name => name.startsWith(`${key}.`));
   if (cached && (await ageMs(join(cacheDir, cached))) < freshMs) return join(cacheDir, cached);
   if (files.length >= maxFiles) await removeOldest(cacheDir, files);
   return download(url, join(cacheDir, key));
@@ -86,7 +86,7 @@ async function ageMs(path: string): Promise<number> {
 }
 
 async function removeOldest(cacheDir: string, files: string[]): Promise<void> {
-  const aged = await Promise.all(files.map(async (name) => ({ name, age: await ageMs(join(cacheDir, name)) })));
+  const aged = await Promise.all(files.map(async name => ({ name, age: await ageMs(join(cacheDir, name)) })));
   const oldest = aged.sort((a, b) => b.age - a.age).slice(0, Math.ceil(maxFiles / 5));
   await Promise.all(oldest.map(({ name }) => rm(join(cacheDir, name), { force: true })));
 }

@@ -22,9 +22,15 @@ let serial = 0;
  * installed or there is nothing to say. The same text is made once.
  */
 export async function synthesize(utterance: Utterance): Promise<string | null> {
-  const text = utterance.text.replace(/[\0-\x1f]+/g, ' ').trim().slice(0, maxText);
+  const text = utterance.text
+    .replace(/[\0-\x1f]+/g, ' ')
+    .trim()
+    .slice(0, maxText);
   if (text === '') return null;
-  const key = createHash('sha256').update(JSON.stringify([utterance.engine, utterance.voice, text])).digest('hex').slice(0, 32);
+  const key = createHash('sha256')
+    .update(JSON.stringify([utterance.engine, utterance.voice, text]))
+    .digest('hex')
+    .slice(0, 32);
   const target = join(utterance.cacheDir, `${key}.speech.wav`);
   if (await exists(target)) return target;
   await mkdir(utterance.cacheDir, { recursive: true });
@@ -45,13 +51,17 @@ interface Command {
 function commandsFor({ engine, voice }: Utterance, text: string, target: string): Command[] {
   const named = /^[\w-]{1,32}$/.test(voice);
   const flite = { program: 'flite', args: ['-voice', named ? voice : 'slt', '-t', text, '-o', target], target };
-  const espeak = { program: 'espeak-ng', args: ['-v', named && voice.length <= 5 ? voice : 'en', '-w', target, '--', text], target };
+  const espeak = {
+    program: 'espeak-ng',
+    args: ['-v', named && voice.length <= 5 ? voice : 'en', '-w', target, '--', text],
+    target,
+  };
   return engine === 'flite' ? [flite, espeak] : [espeak, flite];
 }
 
 function succeeds({ program, args }: Command): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile(program, args, { timeout: deadlineMs }, (error) => {
+  return new Promise(resolve => {
+    execFile(program, args, { timeout: deadlineMs }, error => {
       if (error?.code === 'ENOENT') missing.add(program);
       resolve(error === null);
     });

@@ -37,12 +37,16 @@ function broadcast(channel: Channel, path: string): void {
 }
 
 /** `uuid_bridge <uuid> <other>`. */
-export const uuidBridge = onChannel('uuid_bridge', { usage: '<uuid> <other_uuid>', missing: '-ERR Invalid uuid\n', least: 1 }, (channel, rest, core) => {
-  const other = core.channels.get(wordsOf(rest)[0] ?? '');
-  if (!other || other === channel || other.hangupCause !== null) return '-ERR Invalid uuid\n';
-  channel.bridge(other);
-  return `+OK ${other.uuid}\n`;
-});
+export const uuidBridge = onChannel(
+  'uuid_bridge',
+  { usage: '<uuid> <other_uuid>', missing: '-ERR Invalid uuid\n', least: 1 },
+  (channel, rest, core) => {
+    const other = core.channels.get(wordsOf(rest)[0] ?? '');
+    if (!other || other === channel || other.hangupCause !== null) return '-ERR Invalid uuid\n';
+    channel.bridge(other);
+    return `+OK ${other.uuid}\n`;
+  },
+);
 
 /** `uuid_transfer <uuid> [-bleg|-both] <application[:argument]> inline`. Only inline dialplans exist here. */
 export const uuidTransfer = onChannel(
@@ -103,7 +107,8 @@ export const uuidAudio: ApiCommand = {
     const channel = core.channels.get(uuid ?? '');
     if (uuid !== undefined && !channel) return noChannel;
     const directed = direction === 'read' || direction === 'write';
-    if (!channel || !(action === 'stop' || (action === 'start' && directed))) return '-USAGE: <uuid> [start [read|write] [mute|level <level>]|stop]\n';
+    if (!channel || !(action === 'stop' || (action === 'start' && directed)))
+      return '-USAGE: <uuid> [start [read|write] [mute|level <level>]|stop]\n';
     if (action === 'stop') for (const one of ['read', 'write'] as const) channel.leg.mute(one, false);
     else if (directed && what === 'mute') channel.leg.mute(direction, true);
     return '+OK\n';

@@ -5,7 +5,12 @@ import { uuidRecord } from './record.ts';
 import * as server from './server.ts';
 import * as variables from './variables.ts';
 
-const all: ApiCommand[] = [...Object.values(server), ...Object.values(variables), ...Object.values(control), uuidRecord];
+const all: ApiCommand[] = [
+  ...Object.values(server),
+  ...Object.values(variables),
+  ...Object.values(control),
+  uuidRecord,
+];
 
 const commands: ReadonlyMap<string, ApiCommand> = new Map(all.map(one => [one.name, one]));
 

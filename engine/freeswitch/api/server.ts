@@ -21,7 +21,8 @@ export const sofia: ApiCommand = {
 };
 
 function profiles(core: Core): string {
-  const row = (name: string, type: string, data: string, state: string) => `${name.padStart(25)}\t${type}\t${data.padStart(40)}\t${state}\n`;
+  const row = (name: string, type: string, data: string, state: string) =>
+    `${name.padStart(25)}\t${type}\t${data.padStart(40)}\t${state}\n`;
   const head = row('Name', '  Type', 'Data', 'State');
   const line = row('drachtio_mrf', 'profile', `sip:mod_sofia@${core.sipAddress}`, `RUNNING (${core.channels.size})`);
   return `${head}${rule}\n${line}${rule}\n1 profile 0 aliases\n`;
@@ -90,7 +91,8 @@ export const globalSetvar: ApiCommand = {
   run: (core, args) => {
     const [name = '', ...value] = args.split('=');
     if (name.trim() === '') return '-USAGE: <var>=<value> [=<value2>]\n';
-    if (core.globals.size < 1000 || core.globals.has(name.trim())) core.globals.set(name.trim().slice(0, 256), value.join('=').slice(0, 4096));
+    if (core.globals.size < 1000 || core.globals.has(name.trim()))
+      core.globals.set(name.trim().slice(0, 256), value.join('=').slice(0, 4096));
     return '+OK';
   },
 };
@@ -115,7 +117,8 @@ export const show: ApiCommand = {
     const words = wordsOf(args);
     const all = words[0] === 'calls' || words[0] === 'channels';
     const rows = all ? [...core.channels.values()].map(rowOf) : [];
-    if (words.includes('json')) return JSON.stringify(rows.length === 0 ? { row_count: 0 } : { row_count: rows.length, rows });
+    if (words.includes('json'))
+      return JSON.stringify(rows.length === 0 ? { row_count: 0 } : { row_count: rows.length, rows });
     if (words.includes('count') || rows.length === 0) return `\n${rows.length} total.\n`;
     const names = Object.keys(rows[0] ?? {});
     return `${names.join(',')}\n${rows.map(row => Object.values(row).join(',')).join('\n')}\n\n${rows.length} total.\n`;

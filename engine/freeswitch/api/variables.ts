@@ -22,7 +22,11 @@ export const uuidSetMediaStats = onChannel('uuid_set_media_stats', { usage: '<uu
 });
 
 /** `uuid_getvar <uuid> <name>`. */
-export const uuidGetvar = onChannel('uuid_getvar', { usage: '<uuid> <var>', least: 1 }, (channel, rest) => channel.get(rest.trim()) ?? '_undef_');
+export const uuidGetvar = onChannel(
+  'uuid_getvar',
+  { usage: '<uuid> <var>', least: 1 },
+  (channel, rest) => channel.get(rest.trim()) ?? '_undef_',
+);
 
 /** `uuid_setvar <uuid> <name> [<value>]`; without a value the variable is unset. */
 export const uuidSetvar = onChannel('uuid_setvar', { usage: '<uuid> <var> [value]', least: 1 }, (channel, rest) => {
@@ -32,7 +36,11 @@ export const uuidSetvar = onChannel('uuid_setvar', { usage: '<uuid> <var> [value
 });
 
 /** `uuid_setvar_multi <uuid> a=1;b=2`. */
-export const uuidSetvarMulti = onChannel('uuid_setvar_multi', { usage: '<uuid> <var>=<value>;<var>=<value>...', least: 1 }, (channel, rest) => {
-  for (const assignment of rest.split(';')) if (assignment.trim() !== '') assign(channel, assignment);
-  return '+OK\n';
-});
+export const uuidSetvarMulti = onChannel(
+  'uuid_setvar_multi',
+  { usage: '<uuid> <var>=<value>;<var>=<value>...', least: 1 },
+  (channel, rest) => {
+    for (const assignment of rest.split(';')) if (assignment.trim() !== '') assign(channel, assignment);
+    return '+OK\n';
+  },
+);

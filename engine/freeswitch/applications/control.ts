@@ -13,7 +13,9 @@ export const answer: Application = immediate('answer', () => undefined);
 export const park: Application = immediate('park', ({ channel }) => channel.raise('CHANNEL_PARK'));
 
 /** `break`: ends what the application below is doing. */
-export const breakApplication: Application = immediate('break', ({ channel, level }) => channel.executions.breakTop(false, level));
+export const breakApplication: Application = immediate('break', ({ channel, level }) =>
+  channel.executions.breakTop(false, level),
+);
 
 /** `set_mute read|write true|false`: silence instead of what the caller says, or instead of what the caller hears. */
 export const setMute: Application = immediate('set_mute', ({ channel, data }) => {

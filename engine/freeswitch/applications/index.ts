@@ -1,5 +1,16 @@
 import type { Application } from '../application.ts';
-import { answer, breakApplication, echo, hangup, park, sendDtmf, setMute, sleep, startDtmf, stopDtmf } from './control.ts';
+import {
+  answer,
+  breakApplication,
+  echo,
+  hangup,
+  park,
+  sendDtmf,
+  setMute,
+  sleep,
+  startDtmf,
+  stopDtmf,
+} from './control.ts';
 import { playAndGetDigits } from './play_and_get_digits.ts';
 import { playback } from './playback.ts';
 import { record } from './record.ts';
@@ -32,4 +43,4 @@ const all: Application[] = [
 ];
 
 /** Every application by its name; anything else completes with an error. */
-export const applications: ReadonlyMap<string, Application> = new Map(all.map((one) => [one.name, one]));
+export const applications: ReadonlyMap<string, Application> = new Map(all.map(one => [one.name, one]));

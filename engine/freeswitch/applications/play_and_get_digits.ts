@@ -27,7 +27,7 @@ const maxPattern = 512;
 /** `play_and_get_digits`: plays a prompt and collects keys; the first key ends the prompt. */
 export const playAndGetDigits: Application = {
   name: 'play_and_get_digits',
-  run: async (context) => {
+  run: async context => {
     const prompt = parse(context.data);
     const { channel } = context;
     if (!prompt) return '-ERR invalid arguments';
@@ -46,9 +46,20 @@ export const playAndGetDigits: Application = {
 };
 
 function parse(data: string): Prompt | null {
-  const [min, max, tries, timeout, terminators = '', file = '', invalidFile = '', variable = 'digits', pattern, digitTimeout] = splitArguments(data);
+  const [
+    min,
+    max,
+    tries,
+    timeout,
+    terminators = '',
+    file = '',
+    invalidFile = '',
+    variable = 'digits',
+    pattern,
+    digitTimeout,
+  ] = splitArguments(data);
   const numbers = [min, max, tries, timeout].map(Number);
-  if (numbers.some((number) => !Number.isInteger(number) || number < 0) || file === '') return null;
+  if (numbers.some(number => !Number.isInteger(number) || number < 0) || file === '') return null;
   const [least = 0, most = 0, attempts = 1, timeoutMs = 0] = numbers;
   const between = Number(digitTimeout ?? timeoutMs);
   return {
@@ -87,7 +98,11 @@ function accepted(prompt: Prompt, digits: string): boolean {
 /** One attempt: the prompt, then silence until enough keys, a terminator or a pause that is too long. */
 async function collect(context: ApplicationContext, prompt: Prompt): Promise<Collected> {
   const { level, channel } = context;
-  const state: { digits: string; ended: Collected['ended'] | null; stop: (() => void) | null } = { digits: '', ended: null, stop: null };
+  const state: { digits: string; ended: Collected['ended'] | null; stop: (() => void) | null } = {
+    digits: '',
+    ended: null,
+    stop: null,
+  };
   const key = (digit: string): void => {
     if (state.ended) return;
     if (prompt.terminators.includes(digit) || prompt.terminators === 'any') {
@@ -99,7 +114,11 @@ async function collect(context: ApplicationContext, prompt: Prompt): Promise<Col
     }
   };
   level.onDigit = key;
-  const end: PlayEnd = await playList(context, prompt.file, { announced: true, deadline: null, endsAt: (digit) => heard(key, digit) });
+  const end: PlayEnd = await playList(context, prompt.file, {
+    announced: true,
+    deadline: null,
+    endsAt: digit => heard(key, digit),
+  });
   if (end === 'hangup') return { digits: state.digits, ended: 'hangup' };
   while (state.ended === null) {
     const before = state.digits.length;
@@ -118,10 +137,14 @@ function heard(key: (digit: string) => void, digit: string): boolean {
 }
 
 /** Waits for one key or the time to pass. */
-async function nextKey(level: ApplicationContext['level'], ms: number, key: (digit: string) => void): Promise<'done' | 'break' | 'hangup'> {
-  return level.wait((done) => {
+async function nextKey(
+  level: ApplicationContext['level'],
+  ms: number,
+  key: (digit: string) => void,
+): Promise<'done' | 'break' | 'hangup'> {
+  return level.wait(done => {
     const timer = setTimeout(() => done('done'), ms);
-    level.onDigit = (digit) => {
+    level.onDigit = digit => {
       key(digit);
       done('done');
     };

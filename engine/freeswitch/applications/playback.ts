@@ -14,7 +14,7 @@ const responses: Record<PlayEnd, string> = {
 /** `playback <file>`: plays to the end, to a terminating key, to the time limit or to a break. */
 export const playback: Application = {
   name: 'playback',
-  run: async (context) => {
+  run: async context => {
     let end: PlayEnd = 'not-found';
     for (let loop = 0; loop < Math.max(1, context.level.request.loops); loop += 1) {
       end = await playList(context, context.data, options(context));
@@ -30,7 +30,7 @@ function options({ channel }: ApplicationContext): PlayOptions {
   return {
     announced: true,
     deadline: limit > 0 ? performance.now() + limit * 1000 : null,
-    endsAt: (digit) => {
+    endsAt: digit => {
       if (ends(digit)) channel.set('playback_terminator_used', digit);
       return ends(digit);
     },

@@ -5,7 +5,14 @@ import { none, splitArguments } from '../application.ts';
 import { terminators } from '../player.ts';
 import { setRecordFigures } from '../session-recording.ts';
 
-const results = ['record_file_size', 'record_seconds', 'record_ms', 'record_samples', 'silence_hits_exhausted', 'playback_terminator_used'];
+const results = [
+  'record_file_size',
+  'record_seconds',
+  'record_ms',
+  'record_samples',
+  'silence_hits_exhausted',
+  'playback_terminator_used',
+];
 const defaultSilenceSeconds = 3;
 
 /** `record <path> [<limit seconds> [<silence threshold> [<silence seconds>]]]`: what the caller says, until something ends it. */
@@ -18,7 +25,9 @@ export const record: Application = {
     const recorder = await Recorder.open(path, {
       layout: 'said',
       ...(Number(limit) > 0 ? { maxMs: Number(limit) * 1000 } : {}),
-      ...(Number(threshold) > 0 ? { silence: { threshold: Number(threshold), seconds: Number(seconds) || defaultSilenceSeconds } } : {}),
+      ...(Number(threshold) > 0
+        ? { silence: { threshold: Number(threshold), seconds: Number(seconds) || defaultSilenceSeconds } }
+        : {}),
     });
     const end = await untilEnded(context, recorder);
     const { samples, bytes } = await recorder.stop();

@@ -22,7 +22,8 @@ function wav(frequency: number, ms: number): Buffer {
   file.writeUInt16LE(16, 34);
   file.write('data', 36);
   file.writeUInt32LE(samples * 2, 40);
-  for (let at = 0; at < samples; at += 1) file.writeInt16LE(Math.round(8000 * Math.sin((2 * Math.PI * frequency * at) / 8000)), 44 + at * 2);
+  for (let at = 0; at < samples; at += 1)
+    file.writeInt16LE(Math.round(8000 * Math.sin((2 * Math.PI * frequency * at) / 8000)), 44 + at * 2);
   return file;
 }
 
@@ -70,7 +71,9 @@ describe('audio of the media server, judged by ear', () => {
   });
 
   it('plays what it fetches over HTTP', async () => {
-    const server = createServer((_request, response) => response.setHeader('content-type', 'audio/wav').end(wav(850, 500)));
+    const server = createServer((_request, response) =>
+      response.setHeader('content-type', 'audio/wav').end(wav(850, 500)),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
@@ -116,7 +119,8 @@ describe('audio of the media server, judged by ear', () => {
       }),
     );
     assert.deepEqual(order, [3, 2, 1]);
-    for (const [at, expected] of [700, 1300, 1800].entries()) assert.ok(Math.abs((ends[at] ?? 0) - expected) < 150, `ended after ${ends.join(', ')}`);
+    for (const [at, expected] of [700, 1300, 1800].entries())
+      assert.ok(Math.abs((ends[at] ?? 0) - expected) < 150, `ended after ${ends.join(', ')}`);
   });
 
   it('sets variables at once while something plays, and the play goes on', async () => {
@@ -150,7 +154,13 @@ describe('audio of the media server, judged by ear', () => {
 
   it('collects keys to a terminator; the first key ends the prompt', async () => {
     const { endpoint, peer } = await under.call();
-    const collecting = endpoint.playCollect({ file: 'tone_stream://%(5000,0,440)', min: 1, max: 6, timeout: 3000, digitTimeout: 2000 });
+    const collecting = endpoint.playCollect({
+      file: 'tone_stream://%(5000,0,440)',
+      min: 1,
+      max: 6,
+      timeout: 3000,
+      digitTimeout: 2000,
+    });
     await peer.hears(440);
     for (const key of '123#') await peer.press(key);
     const { digits, terminatorUsed } = await collecting;
@@ -163,7 +173,13 @@ describe('audio of the media server, judged by ear', () => {
     await once(endpoint, 'playback-start');
     await peer.press('7');
     assert.equal((await first).digits, '7');
-    const second = endpoint.playCollect({ file: 'silence_stream://20', invalidFile: 'tone_stream://%(300,0,1200)', tries: 2, min: 1, timeout: 100 });
+    const second = endpoint.playCollect({
+      file: 'silence_stream://20',
+      invalidFile: 'tone_stream://%(300,0,1200)',
+      tries: 2,
+      min: 1,
+      timeout: 100,
+    });
     await peer.hears(1200);
     const { digits, terminatorUsed } = await second;
     assert.deepEqual([digits, terminatorUsed], [null, null]);
@@ -171,7 +187,14 @@ describe('audio of the media server, judged by ear', () => {
 
   it('rejects digits that the expression does not accept and shows them as invalid', async () => {
     const { endpoint, peer } = await under.call();
-    const options = { file: 'silence_stream://20', invalidFile: 'silence_stream://20', min: 1, max: 1, timeout: 2000, regexp: '[12]' };
+    const options = {
+      file: 'silence_stream://20',
+      invalidFile: 'silence_stream://20',
+      min: 1,
+      max: 1,
+      timeout: 2000,
+      regexp: '[12]',
+    };
     const collecting = endpoint.playCollect(options);
     await once(endpoint, 'playback-stop');
     await peer.press('9');
@@ -224,7 +247,7 @@ describe('audio of the media server, judged by ear', () => {
 
   it('fails to record to a place that does not exist, without hanging up', async () => {
     const { endpoint } = await under.call();
-    const event = await endpoint.execute('record', '/proc/no/such/place.wav 1');
+    const event = await endpoint.execute('record', `${join(under.directory, 'low.wav', 'below-a-file.wav')} 1`);
     assert.match(event.getHeader('Application-Response') ?? '', /^-ERR/);
     assert.ok(endpoint.connected);
   });
@@ -277,7 +300,12 @@ describe('audio of the media server, judged by ear', () => {
   });
 });
 
-async function replay(endpoint: { play(file: string): Promise<unknown> }, file: string, peer: { saying: number | null; hears(hz: number): Promise<void> }, hz: number): Promise<boolean> {
+async function replay(
+  endpoint: { play(file: string): Promise<unknown> },
+  file: string,
+  peer: { saying: number | null; hears(hz: number): Promise<void> },
+  hz: number,
+): Promise<boolean> {
   peer.saying = 0;
   const played = endpoint.play(file);
   await peer.hears(hz);

@@ -19,7 +19,7 @@ describe('media server as drachtio-fsmrf sees it', function () {
 
   it('answers an api command it does not know as FreeSWITCH does', async () => {
     assert.equal(await under.media.api('nosuchcommand x'), '-ERR nosuchcommand Command not found!\n');
-    assert.match(await under.media.api('status'), /is ready\n0|is ready/);
+    assert.match(await under.media.api('status'), /is ready/);
     assert.equal(await under.media.api('uuid_kill 0'), '-ERR No such channel!\n');
     assert.equal(await under.media.api('uuid_break'), '-USAGE: <uuid> [all]\n');
     assert.equal(await under.media.api('global_getvar nosuch'), '-ERR no reply\n');
@@ -28,7 +28,9 @@ describe('media server as drachtio-fsmrf sees it', function () {
 
   it('creates an endpoint for a caller within 60 ms, and shows what was negotiated', async () => {
     const peer = await under.peer();
-    const { result: endpoint, ms } = await timed(under.media.createEndpoint({ remoteSdp: peer.sdp(), headers: { 'X-Tag': 'a b' } }));
+    const { result: endpoint, ms } = await timed(
+      under.media.createEndpoint({ remoteSdp: peer.sdp(), headers: { 'X-Tag': 'a b' } }),
+    );
     under.endpoints.push(endpoint);
     assert.ok(ms < 60, `took ${Math.round(ms)} ms`);
     assert.match(endpoint.local.sdp, /m=audio \d+ RTP\/AVP 0 101\r\n/);
@@ -54,7 +56,10 @@ describe('media server as drachtio-fsmrf sees it', function () {
 
   it('answers 488 to an offer without a common codec', async () => {
     const sdp = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 15\r\n';
-    await assert.rejects(under.media.createEndpoint({ remoteSdp: sdp }), (error: { status?: number }) => error.status === 488);
+    await assert.rejects(
+      under.media.createEndpoint({ remoteSdp: sdp }),
+      (error: { status?: number }) => error.status === 488,
+    );
     await until(() => under.engine.stats().channels === 0, 'the channel to be gone');
   });
 
@@ -91,9 +96,9 @@ describe('media server as drachtio-fsmrf sees it', function () {
 
   it('executes without waiting for the clock', async () => {
     const { endpoint } = await under.call();
-    endpoint.conn.socket.setNoDelay(true);
-    await endpoint.set('warm', 'up');
-    const { ms } = await timed(Promise.all(Array.from({ length: 20 }, (_, at) => endpoint.set('count', String(at + 1)))));
+    const { ms } = await timed(
+      Promise.all(Array.from({ length: 20 }, (_, at) => endpoint.set('count', String(at + 1)))),
+    );
     assert.ok(ms < 200, `20 executes took ${Math.round(ms)} ms`);
   });
 

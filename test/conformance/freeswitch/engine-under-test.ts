@@ -20,9 +20,16 @@ export interface Endpoint extends EventEmitter {
   sip: { callId: string };
   dialog: { destroy(options?: object): Promise<unknown> } & EventEmitter;
   conn: { socket: import('node:net').Socket };
-  play(file: unknown): Promise<{ playbackSeconds: string; playbackMilliseconds: string; playbackLastOffsetPos: string }>;
-  playCollect(options: object): Promise<{ digits: string | null; invalidDigits: string | null; terminatorUsed: string | null }>;
-  record(file: string, options?: object): Promise<{ terminatorUsed: string | null; recordSeconds: string; recordMilliseconds: string }>;
+  play(
+    file: unknown,
+  ): Promise<{ playbackSeconds: string; playbackMilliseconds: string; playbackLastOffsetPos: string }>;
+  playCollect(
+    options: object,
+  ): Promise<{ digits: string | null; invalidDigits: string | null; terminatorUsed: string | null }>;
+  record(
+    file: string,
+    options?: object,
+  ): Promise<{ terminatorUsed: string | null; recordSeconds: string; recordMilliseconds: string }>;
   recordSession(file: string): Promise<unknown>;
   set(name: string | object, value?: string): Promise<void>;
   export(name: string, value: string): Promise<void>;
@@ -49,7 +56,11 @@ export interface MediaServer extends EventEmitter {
   maxSessions: number;
   api(command: string): Promise<string>;
   createEndpoint(options?: object): Promise<Endpoint>;
-  connectCaller(request: unknown, response: unknown, options?: object): Promise<{ endpoint: Endpoint; dialog: EventEmitter }>;
+  connectCaller(
+    request: unknown,
+    response: unknown,
+    options?: object,
+  ): Promise<{ endpoint: Endpoint; dialog: EventEmitter }>;
   destroy(): void;
 }
 
@@ -122,6 +133,8 @@ export class EngineUnderTest {
     const peer = await this.peer();
     const endpoint = await this.media.createEndpoint({ remoteSdp: peer.sdp(), ...options });
     this.endpoints.push(endpoint);
+    endpoint.conn.socket.setNoDelay(true);
+    await endpoint.api('create_uuid'); // its answer comes after the subscription, which modesl writes in pieces
     peer.listenTo(endpoint.local.sdp);
     peer.saying = 0;
     return { endpoint, peer };

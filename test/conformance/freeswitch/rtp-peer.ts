@@ -86,7 +86,12 @@ export class RtpPeer {
   async press(key: string): Promise<void> {
     const event = '0123456789*#ABCD'.indexOf(key);
     const timestamp = this.#timestamp;
-    for (const [end, duration] of [...[160, 320, 480, 640, 800].map(one => [0, one]), [1, 800], [1, 800], [1, 800]] as const) {
+    for (const [end, duration] of [
+      ...[160, 320, 480, 640, 800].map(one => [0, one]),
+      [1, 800],
+      [1, 800],
+      [1, 800],
+    ] as const) {
       const payload = Buffer.from([event, (end ? 0x80 : 0) | 10, duration >> 8, duration & 0xff]);
       this.#send(101, timestamp, payload, duration === 160);
       await new Promise(resolve => setTimeout(resolve, end ? 1 : frameMs));
@@ -106,7 +111,9 @@ export class RtpPeer {
       if (this.tonesOf(ms).includes(frequency)) return;
       await new Promise(resolve => setTimeout(resolve, 20));
     }
-    throw new Error(`no ${frequency} Hz within ${withinMs} ms, heard ${this.tonesOf(ms).join(', ') || 'silence'} at the end`);
+    throw new Error(
+      `no ${frequency} Hz within ${withinMs} ms, heard ${this.tonesOf(ms).join(', ') || 'silence'} at the end`,
+    );
   }
 
   /** The tones among the test's frequencies in the last `ms` that it heard. */

@@ -19,10 +19,18 @@ describe('event socket encoding', () => {
   });
 
   it('counts bytes, not characters, in a JSON event', () => {
-    const text = encodeEvent({ name: 'CUSTOM', headers: { 'Event-Name': 'CUSTOM', variable_x: 'grüße' }, body: 'ä' }, 'json');
+    const text = encodeEvent(
+      { name: 'CUSTOM', headers: { 'Event-Name': 'CUSTOM', variable_x: 'grüße' }, body: 'ä' },
+      'json',
+    );
     const [head = '', body = ''] = text.split('\n\n');
     assert.equal(Number(/Content-Length: (\d+)/.exec(head)?.[1]), Buffer.byteLength(body));
-    assert.deepEqual(JSON.parse(body), { 'Event-Name': 'CUSTOM', variable_x: 'grüße', 'Content-Length': '2', _body: 'ä' });
+    assert.deepEqual(JSON.parse(body), {
+      'Event-Name': 'CUSTOM',
+      variable_x: 'grüße',
+      'Content-Length': '2',
+      _body: 'ä',
+    });
   });
 
   it('cannot be made to write a second header by a line break in a reply', () => {

@@ -39,7 +39,8 @@ class RawClient {
 
 describe('inbound event socket', () => {
   const host: EslHost = {
-    api: (name, args) => (name === 'slow' ? new Promise(resolve => setTimeout(() => resolve(`slow ${args}`), 20)) : `fast ${args}`),
+    api: (name, args) =>
+      name === 'slow' ? new Promise(resolve => setTimeout(() => resolve(`slow ${args}`), 20)) : `fast ${args}`,
     sendMessage: uuid => `-ERR invalid session id [${uuid}]`,
     raise: () => undefined,
   };
@@ -116,7 +117,10 @@ describe('inbound event socket', () => {
   it('takes leave when asked to exit', async () => {
     await login();
     const text = await client.ask('exit\n\n', 'cluecon.com');
-    assert.match(text, /^Content-Type: command\/reply\nReply-Text: \+OK bye\n\nContent-Type: text\/disconnect-notice\n/);
+    assert.match(
+      text,
+      /^Content-Type: command\/reply\nReply-Text: \+OK bye\n\nContent-Type: text\/disconnect-notice\n/,
+    );
     await client.until(() => client.closed);
   });
 

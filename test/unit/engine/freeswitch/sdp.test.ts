@@ -23,7 +23,12 @@ describe('session descriptions of the media server', () => {
   });
 
   it("keeps the offerer's payload numbers and packet time", () => {
-    const text = offer('m=audio 4000 RTP/AVP 97 96', 'a=rtpmap:97 PCMA/8000', 'a=rtpmap:96 telephone-event/8000', 'a=ptime:30');
+    const text = offer(
+      'm=audio 4000 RTP/AVP 97 96',
+      'a=rtpmap:97 PCMA/8000',
+      'a=rtpmap:96 telephone-event/8000',
+      'a=ptime:30',
+    );
     const { answer } = negotiate(text);
     assert.match(answer, /m=audio 20000 RTP\/AVP 97 96\r\na=rtpmap:97 PCMA\/8000\r\na=rtpmap:96 telephone-event\/8000/);
     assert.match(answer, /a=ptime:30\r\n/);
@@ -59,7 +64,10 @@ describe('session descriptions of the media server', () => {
   });
 
   it('survives any text', () => {
-    const line = fc.oneof(fc.string(), fc.constantFrom('m=audio 1 RTP/AVP 0', 'm=', 'a=rtpmap:0 PCMU/8000', 'c=IN IP4 x', 'a=ptime:'));
+    const line = fc.oneof(
+      fc.string(),
+      fc.constantFrom('m=audio 1 RTP/AVP 0', 'm=', 'a=rtpmap:0 PCMU/8000', 'c=IN IP4 x', 'a=ptime:'),
+    );
     fc.assert(
       fc.property(fc.array(line), lines => {
         const session = parseSdp(['v=0', ...lines].join('\r\n'));

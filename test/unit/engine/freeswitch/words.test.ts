@@ -8,7 +8,12 @@ import { newRequest } from '../../../../engine/sip/stack.ts';
 
 describe('words of the media server', () => {
   it('reads hang-up causes by name and number, and takes anything else for normal clearing', () => {
-    assert.deepEqual(['user_busy', '17', '', 'NONSENSE'].map(causeFrom), ['USER_BUSY', 'USER_BUSY', 'NORMAL_CLEARING', 'NORMAL_CLEARING']);
+    assert.deepEqual(['user_busy', '17', '', 'NONSENSE'].map(causeFrom), [
+      'USER_BUSY',
+      'USER_BUSY',
+      'NORMAL_CLEARING',
+      'NORMAL_CLEARING',
+    ]);
     assert.equal(causeFromReason('Q.850;cause=17;text="x"'), 'USER_BUSY');
     assert.equal(causeFromReason(undefined), 'NORMAL_CLEARING');
     assert.equal(reasonHeader('NO_ANSWER'), 'Q.850;cause=19;text="NO_ANSWER"');
@@ -31,7 +36,8 @@ describe('words of the media server', () => {
   });
 
   it('routes only calls of drachtio-fsmrf that say where to connect', () => {
-    const invite = (agent: string, target: string) => newRequest('INVITE', 'sip:x@y', { 'User-Agent': agent, 'X-esl-outbound': target });
+    const invite = (agent: string, target: string) =>
+      newRequest('INVITE', 'sip:x@y', { 'User-Agent': agent, 'X-esl-outbound': target });
     assert.deepEqual(routeOf(invite('drachtio-fsmrf:1', '127.0.0.1:9000')), { address: '127.0.0.1', port: 9000 });
     assert.equal(routeOf(invite('sipp', '127.0.0.1:9000')), null);
     assert.equal(routeOf(invite('drachtio-fsmrf:1', '127.0.0.1:99999')), null);
