@@ -49,6 +49,8 @@ export const newCall = (
     action: Action;
   } & Partial<Call>,
 ): Call => ({
+  id: given.id,
+  customer_id: given.customer_id,
   owner_type: '',
   owner_id: EMPTY_ID,
   flow_id: EMPTY_ID,

@@ -4,7 +4,7 @@ import { deferred } from '../deferred.ts';
 import { createCalls } from './create.ts';
 import type { CallSession } from './session.ts';
 
-const RINGBACK = 'tone_stream://L=1000;%(1000,4000,425)';
+const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
 
 /** The causes a caller is told when nobody answered, the most telling first. */
 const TELLING: ReleaseCause[] = [

@@ -2,6 +2,7 @@ import type { CallSession } from './session.ts';
 
 /** Checks a leg may fail in a row before it counts as gone (voice-and-flows 8.7: after two retries). */
 const RETRIES = 2;
+const PROBE_DEADLINE_MS = 5000;
 
 /**
  * Finds phones that vanished without BYE. A leg that sends audio is there; one that has gone silent is asked by
@@ -29,7 +30,8 @@ export class HealthCheck {
   }
 
   async #check(): Promise<void> {
-    const there = (await this.#heard()) || (await this.#session.leg.probe());
+    const there =
+      (await this.#heard()) || (await this.#session.leg.probe(Math.min(PROBE_DEADLINE_MS, this.#intervalMs)));
     if (!this.#timer) return;
     this.#failures = there ? 0 : this.#failures + 1;
     if (this.#failures <= RETRIES) return this.start();

@@ -7,7 +7,6 @@ import type { Dialog, SipRequest, SipResponse } from './srf.ts';
 
 /** How long a far end may take to answer a BYE before the leg counts as gone. */
 const BYE_DEADLINE_MS = 4000;
-const PROBE_DEADLINE_MS = 5000;
 
 interface LegEvents {
   /** The destination alerts (outgoing only). */
@@ -47,10 +46,10 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   }
 
   /** Whether the far end still knows the dialog: any answer to OPTIONS but 408 and 481 (RFC 3261 section 12.2.1.2). */
-  async probe(): Promise<boolean> {
+  async probe(deadlineMs: number): Promise<boolean> {
     if (!this.dialog) return true;
     try {
-      const response = await withDeadline(this.dialog.request({ method: 'OPTIONS' }), PROBE_DEADLINE_MS, 'OPTIONS');
+      const response = await withDeadline(this.dialog.request({ method: 'OPTIONS' }), deadlineMs, 'OPTIONS');
       return response.status !== 408 && response.status !== 481;
     } catch {
       return false; // the dialog is gone, or nobody answers

@@ -139,10 +139,10 @@ class TonePlayer {
   }
 
   #current(): ToneSection | null {
-    for (;;) {
+    while (this.#loops !== 0) {
       const section = this.#sections[this.#index];
       if (!section) {
-        if (this.#loops > 0 && --this.#loops === 0) return null;
+        if (this.#loops > 0) this.#loops -= 1;
         this.#index = 0;
       } else if (this.#at < section.on + section.off) return section;
       else {
@@ -150,6 +150,7 @@ class TonePlayer {
         this.#at = 0;
       }
     }
+    return null;
   }
 
   /** Renders until the tone or its pause ends, or the frame is full. */

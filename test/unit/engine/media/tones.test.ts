@@ -46,6 +46,11 @@ describe('tone_stream', () => {
     assert.equal(drain(source).length, 320 * 8);
   });
 
+  it('that ends inside a frame stays ended', async () => {
+    const source = await openSource('tone_stream://%(250,0,1000)', options);
+    assert.equal(drain(source, 100).length, 13 * 160);
+  });
+
   it('plays for ever with loops=-1, without a length', async () => {
     const source = await openSource('tone_stream://%(100,50,425);loops=-1', options);
     assert.equal(source.durationMs, undefined);
