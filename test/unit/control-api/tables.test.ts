@@ -1,0 +1,28 @@
+import { strict as assert } from 'node:assert';
+import { accesskeys } from '../../../control-api/resources/accesskeys.ts';
+import { extensions } from '../../../control-api/resources/extensions.ts';
+import { flows } from '../../../control-api/resources/flow-store.ts';
+import { numbers } from '../../../control-api/resources/numbers.ts';
+import { testDatabase, type TestDatabase } from '../../support/database.ts';
+
+/** Columns that nobody is shown. */
+const HIDDEN: Record<string, string[]> = {
+  accesskeys: ['token_hash'],
+  flows: ['persistent', 'tm_expire'],
+};
+
+describe('tables and schemas', () => {
+  let database: TestDatabase;
+  before(async function () {
+    this.timeout(60_000);
+    database = await testDatabase();
+  });
+  after(() => database.drop());
+
+  for (const resource of [accesskeys, extensions, flows, numbers])
+    it(`${resource.table} has exactly the columns that ${resource.title} shows, and the hidden ones`, async () => {
+      const columns = Object.keys(await database.db(resource.table).columnInfo());
+      const expected = [...Object.keys(resource.schema.shape), ...(HIDDEN[resource.table] ?? [])];
+      assert.deepEqual(columns.sort(), expected.sort());
+    });
+});
