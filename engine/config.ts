@@ -1,7 +1,11 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 
-const port = z.coerce.number().int().min(0).max(65535);
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .refine(number => number <= 65535, 'must be a port number up to 65535');
 
 const portRange = z
   .string()

@@ -33,11 +33,11 @@ export class InboundServer {
   /**
    * Listens.
    * @returns the port in use
-   * @throws Error of `listen`, for instance with code EADDRINUSE
+   * @throws Error with a sentence that names the port
    */
   async start(): Promise<number> {
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
+      this.#server.once('error', error => reject(this.#explained(error)));
       this.#server.listen(this.#options.port, this.#options.address, () => resolve());
     });
     this.#server.on('error', () => undefined); // accept errors pass; the listener stays
@@ -50,6 +50,11 @@ export class InboundServer {
     for (const connection of this.connections) connection.goodbye();
     setImmediate(() => this.#sockets.forEach(socket => socket.destroySoon()));
     await closed;
+  }
+
+  #explained(error: Error): Error {
+    const { address, port } = this.#options;
+    return new Error(`cannot listen on tcp ${address}:${port} (event socket): ${error.message}`, { cause: error });
   }
 
   #accept(socket: Socket): void {

@@ -6,8 +6,6 @@ import type { RtpPorts } from '../media/rtp-ports.ts';
 import type { Channel } from './channel.ts';
 import { channelHeaders, eventHeaders, variableHeaders, version } from './events.ts';
 
-const heartbeatMs = 20_000;
-
 /** A logger, of which any subset of levels may go anywhere. */
 export interface MediaLog {
   debug(fields: object, text: string): void;
@@ -25,6 +23,8 @@ export interface CoreOptions {
   /** Where files fetched over HTTP and speech are kept for a while. */
   cacheDir: string;
   maxSessions: number;
+  /** Time between two heartbeats; FreeSWITCH sends one every 20 s. */
+  heartbeatMs: number;
   ports: RtpPorts;
   clock: MediaClock;
   log: MediaLog;
@@ -53,9 +53,9 @@ export class Core {
     this.globals.set('version', version);
   }
 
-  /** Starts the heartbeats that tell clients the load, every 20 s. */
+  /** Starts the heartbeats that tell clients the load. */
   start(): void {
-    this.#heartbeat ??= setInterval(() => this.beat(), heartbeatMs);
+    this.#heartbeat ??= setInterval(() => this.beat(), this.options.heartbeatMs);
     this.#heartbeat.unref();
   }
 
@@ -133,7 +133,7 @@ export class Core {
       'Session-Per-Sec': '200',
       'Session-Since-Startup': String(this.sessionsSinceStart),
       'Session-Peak-Max': String(this.peakSessions),
-      'Heartbeat-Interval': '20',
+      'Heartbeat-Interval': String(Math.round(this.options.heartbeatMs / 1000)),
       'Idle-CPU': idleCpu(),
     };
   }

@@ -30,7 +30,10 @@ export interface MediaServerConfig {
   soundsDir: string;
   /** For sounds fetched over HTTP and speech; a temporary directory by default. */
   cacheDir?: string;
+  /** Default 1000. */
   maxSessions?: number;
+  /** Default 20 s. */
+  heartbeatMs?: number;
   log: SipLog;
 }
 
@@ -78,6 +81,7 @@ function coreFor(config: MediaServerConfig): Core {
     soundsDir: config.soundsDir,
     cacheDir: config.cacheDir ?? join(tmpdir(), 'trunkline-sounds'),
     maxSessions: config.maxSessions ?? 1000,
+    heartbeatMs: config.heartbeatMs ?? 20_000,
     ports: new RtpPorts(config.rtpPorts, config.rtpHost),
     clock: new MediaClock(),
     log: config.log,

@@ -4,7 +4,6 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
 
 const deadlineMs = 10_000;
 const maxBytes = 32 * 1024 * 1024;
@@ -54,7 +53,7 @@ async function download(url: string, target: string): Promise<string> {
   const extension = extensionOf(url, response.headers.get('content-type'));
   const part = `${target}~${process.pid}-${++serial}`;
   try {
-    await pipeline(Readable.fromWeb(response.body as ReadableStream), limited(maxBytes), createWriteStream(part));
+    await pipeline(Readable.fromWeb(response.body), limited(maxBytes), createWriteStream(part));
     await rename(part, `${target}${extension}`);
   } catch (error) {
     await rm(part, { force: true });

@@ -3,6 +3,7 @@ import type { EventEmitter } from 'node:events';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../../engine/index.ts';
@@ -19,7 +20,7 @@ export interface Endpoint extends EventEmitter {
   remote: { sdp: string };
   sip: { callId: string };
   dialog: { destroy(options?: object): Promise<unknown> } & EventEmitter;
-  conn: { socket: import('node:net').Socket };
+  conn: { socket: Socket };
   play(
     file: unknown,
   ): Promise<{ playbackSeconds: string; playbackMilliseconds: string; playbackLastOffsetPos: string }>;
@@ -52,7 +53,7 @@ export interface EslEvent {
 /** What the tests use of drachtio-fsmrf's MediaServer. */
 export interface MediaServer extends EventEmitter {
   sip: { ipv4: { udp: { address: string } } };
-  conn: EventEmitter & { socket: import('node:net').Socket };
+  conn: EventEmitter & { socket: Socket };
   maxSessions: number;
   api(command: string): Promise<string>;
   createEndpoint(options?: object): Promise<Endpoint>;
@@ -74,13 +75,13 @@ interface Mrf extends EventEmitter {
   connect(options: object): Promise<MediaServer>;
 }
 
-const SrfClass = require('drachtio-srf') as new () => Srf;
-const MrfClass = require('drachtio-fsmrf') as new (srf: Srf) => Mrf;
+export const SrfClass = require('drachtio-srf') as new () => Srf;
+export const MrfClass = require('drachtio-fsmrf') as new (srf: Srf) => Mrf;
 
 const secret = randomUUID();
 const password = randomUUID();
 const nothing = (): void => undefined;
-const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
+export const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
 
 /** An engine on free ports with the unmodified libraries connected to it. */
 export class EngineUnderTest {
@@ -148,7 +149,7 @@ export class EngineUnderTest {
 
   /** Ends the calls of one test and fails if anything of them stays. */
   async hangUp(): Promise<void> {
-    await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? one.destroy() : undefined)));
+    await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? one.destroy() : Promise.resolve())));
     for (const peer of this.peers.splice(0)) peer.close();
     await until(() => this.engine.stats().channels === 0, 'every channel to be gone');
   }

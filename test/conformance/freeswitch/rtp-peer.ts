@@ -125,6 +125,14 @@ export class RtpPeer {
     return frequencies.filter(frequency => level(all, frequency) > 500);
   }
 
+  /** The loudest sample heard so far. */
+  loudest(): number {
+    return this.heard.reduce(
+      (most, frame) => frame.samples.reduce((one, sample) => Math.max(one, Math.abs(sample)), most),
+      0,
+    );
+  }
+
   #tick(): void {
     while (performance.now() >= this.#next) {
       this.#next += frameMs;

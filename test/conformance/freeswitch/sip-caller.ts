@@ -1,0 +1,96 @@
+import type { Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { until } from './engine-under-test.ts';
+
+/** A caller of a few lines over UDP, sharing no code with the engine: INVITE, ACK, BYE, and answers 200 to any BYE. */
+export class SipCaller {
+  readonly received: string[] = [];
+  readonly #socket: Socket = createSocket('udp4');
+  readonly #callId = randomUUID();
+  readonly #fromTag = randomUUID();
+  readonly #target: number;
+  #port = 0;
+  #to = '';
+  #cseq = 1;
+
+  private constructor(target: number) {
+    this.#target = target;
+  }
+
+  /** `target` is the SIP port to call on loopback. */
+  static async open(target: number): Promise<SipCaller> {
+    const caller = new SipCaller(target);
+    caller.#socket.bind(0, '127.0.0.1');
+    await once(caller.#socket, 'listening');
+    caller.#port = caller.#socket.address().port;
+    caller.#to = `<sip:drachtio@127.0.0.1:${target}>`;
+    caller.#socket.on('message', packet => caller.#receive(packet.toString()));
+    return caller;
+  }
+
+  /** Calls, acknowledges a 200 and gives its body; rejects with the status of a failure. */
+  async invite(sdp: string, headers: Record<string, string> = {}, acknowledge = true): Promise<string> {
+    this.#send('INVITE', sdp, {
+      Contact: `<sip:caller@127.0.0.1:${this.#port}>`,
+      'Content-Type': 'application/sdp',
+      ...headers,
+    });
+    await until(() => this.#final('INVITE') !== undefined, 'an answer to the INVITE', 5000);
+    const answer = this.#final('INVITE') ?? '';
+    this.#to = /^To: (.*)$/im.exec(answer)?.[1]?.trim() ?? this.#to;
+    if (!answer.startsWith('SIP/2.0 200')) throw new Error(answer.split('\r\n')[0]);
+    if (acknowledge) this.ack();
+    return answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  }
+
+  ack(): void {
+    this.#send('ACK');
+  }
+
+  bye(): void {
+    this.#cseq += 1;
+    this.#send('BYE');
+  }
+
+  /** The first BYE that came. */
+  byeReceived(): string | undefined {
+    return this.received.find(one => one.startsWith('BYE '));
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #final(method: string): string | undefined {
+    const pattern = new RegExp(`^CSeq: *\\d+ ${method}`, 'im');
+    return this.received.find(one => /^SIP\/2\.0 [2-6]/.test(one) && pattern.test(one));
+  }
+
+  #send(method: string, body = '', headers: Record<string, string> = {}): void {
+    const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const lines = [
+      `${method} sip:drachtio@127.0.0.1:${this.#target} SIP/2.0`,
+      `Via: SIP/2.0/UDP 127.0.0.1:${this.#port};rport;branch=z9hG4bK${randomUUID()}`,
+      'Max-Forwards: 70',
+      `From: <sip:caller@127.0.0.1>;tag=${this.#fromTag}`,
+      `To: ${this.#to}`,
+      `Call-ID: ${this.#callId}`,
+      `CSeq: ${this.#cseq} ${method}`,
+      ...own,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ];
+    this.#socket.send(lines.join('\r\n'), this.#target, '127.0.0.1');
+  }
+
+  #receive(message: string): void {
+    this.received.push(message);
+    if (!message.startsWith('BYE ')) return;
+    const copied = message.split('\r\n').filter(line => /^(Via|From|To|Call-ID|CSeq):/i.test(line));
+    const answer = ['SIP/2.0 200 OK', ...copied, 'Content-Length: 0', '', ''].join('\r\n');
+    this.#socket.send(answer, this.#target, '127.0.0.1');
+  }
+}
