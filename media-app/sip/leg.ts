@@ -29,6 +29,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   readonly sipServer: string;
   protected dialog: Dialog | undefined;
   protected readonly log: Log;
+  #hungUp = false;
   #released = false;
 
   constructor(sipServer: string, log: Log) {
@@ -41,6 +42,8 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   async release(cause: ReleaseCause): Promise<void> {
     if (this.#released) return;
     if (!this.dialog) return this.refuse(cause);
+    if (this.#hungUp) return;
+    this.#hungUp = true;
     await this.#bye(this.dialog);
     this.finish(cause);
   }

@@ -12,14 +12,14 @@ describe('how calls end (voice-and-flows 8)', function () {
   let office: Office;
 
   before(async () => {
-    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '1500', HEALTH_CHECK_MS: '400', MAX_CALL_MS: '6000' } });
+    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '1500', HEALTH_CHECK_MS: '400', MAX_CALL_MS: '9000' } });
   });
   beforeEach(() => {
     office = new Office(stack);
   });
   afterEach(async () => {
     await office.close();
-    await office.nothingLeft();
+    await office.nothingLeft(40_000); // an unanswered BYE is repeated for 32 s
   });
   after(() => stack.stop());
 
@@ -101,9 +101,9 @@ describe('how calls end (voice-and-flows 8)', function () {
   });
 
   it('a call that lasts too long ends as timeout', async () => {
-    const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
-    const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 60_000 } }]);
-    await (await phone.waitForCall()).ended({ within_ms: 9000 });
+    const phone = await office.registered('1002', { incoming: { autoAnswer: true } });
+    const call = await office.ring('1002', [{ type: 'sleep', option: { duration: 60_000 } }]);
+    await (await phone.waitForCall()).ended({ within_ms: 12_000 });
     assert.deepEqual(verdictOf(await office.ended(call.id)), ['remote', 'timeout']);
   });
 

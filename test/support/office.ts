@@ -134,15 +134,15 @@ export class Office {
     return { received, headers, server };
   }
 
-  /** Fails when a call left anything behind: live records, owned sets. */
-  async nothingLeft(): Promise<void> {
+  /** Fails when a call left anything behind: live records, owned sets, dialogs, channels, RTP ports. */
+  async nothingLeft(withinMs = 8000): Promise<void> {
     const redis = new Redis(this.stack.redisUrl);
     try {
       await eventually(
         'an empty house',
         () => this.#leftovers(redis),
         left => left.length === 0,
-        8000,
+        withinMs,
       );
     } finally {
       redis.disconnect();
