@@ -93,11 +93,12 @@ const create = defineRoute({
   },
 });
 
-/** Orders a hang-up. A call that ends by itself meanwhile is shown as it is. */
+/** Orders a hang-up from the node that holds the call. Rejects CALL_STATE_INVALID when none holds it any more. */
 const hangUp = async (request: RouteRequest, call: Call, owner: string | undefined): Promise<Call> => {
   const { context, request_id } = request;
-  const given = { customer_id: call.customer_id, request_id, body: { call_id: call.id } };
-  return context.commands.send('call.hangup', owner === undefined ? given : { ...given, owner });
+  if (owner === undefined) throw new PlatformError('CALL_STATE_INVALID', 'No media node holds this call any more.');
+  const { customer_id, id } = call;
+  return context.commands.send('call.hangup', { customer_id, request_id, body: { call_id: id }, owner });
 };
 
 const hangup = defineRoute({
@@ -109,7 +110,7 @@ const hangup = defineRoute({
   permission: 'manager',
   params: idParams,
   response: callSchema,
-  reasons: ['CALL_NOT_FOUND', 'CALL_ALREADY_HANGUP', 'REQUEST_TIMEOUT'],
+  reasons: ['CALL_NOT_FOUND', 'CALL_ALREADY_HANGUP', 'CALL_STATE_INVALID', 'REQUEST_TIMEOUT'],
   async handle(request) {
     const { data, owner } = await findLive(calls, request, request.params.id);
     if (data.status === 'hangup') throw new PlatformError('CALL_ALREADY_HANGUP', 'The call has ended already.');
