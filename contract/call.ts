@@ -41,6 +41,9 @@ export const callSchema = z
 
 export type Call = z.infer<typeof callSchema>;
 
+/** The fields people look for first come first. */
+const identity = ({ id, customer_id }: Pick<Call, 'id' | 'customer_id'>) => ({ id, customer_id });
+
 /** A new call with everything unset that nobody set. */
 export const newCall = (
   given: Pick<Call, 'id' | 'customer_id' | 'direction' | 'status' | 'tm_create'> & {
@@ -49,8 +52,7 @@ export const newCall = (
     action: Action;
   } & Partial<Call>,
 ): Call => ({
-  id: given.id,
-  customer_id: given.customer_id,
+  ...identity(given),
   owner_type: '',
   owner_id: EMPTY_ID,
   flow_id: EMPTY_ID,

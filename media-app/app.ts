@@ -7,6 +7,7 @@ import { GuardedFetch } from '#outbound/guarded-fetch';
 import { CallRegistry } from './call/registry.ts';
 import { Lease } from './call/lease.ts';
 import { Recovery } from './call/recovery.ts';
+import { createCalls } from './call/create.ts';
 import { StateStore } from './call/state-store.ts';
 import { CommandWorker } from './commands/worker.ts';
 import { privateTargetsAllowed, type Settings } from './config.ts';
@@ -70,7 +71,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
   const directory = new Directory(settings.DATABASE_URL);
   const download = (url: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) =>
     fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes: maxBytes, signal });
-  return {
+  const services: Services = {
     settings,
     log,
     sip,
@@ -81,8 +82,10 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
     audio: new AudioLibrary(join(settings.DATA_DIR, 'audio'), download),
     speech: createSpeech({ cacheDir: join(settings.DATA_DIR, 'speech'), log }),
+    placeCalls: request => createCalls(services, request),
     sendHttp: flowHttp(fetch, directory),
   };
+  return services;
 };
 
 /** Connects to the SIP and media servers; a SIP server that is lost takes its calls with it. */

@@ -1,4 +1,5 @@
 import type { HttpRequest } from '#flow/action';
+import type { CallRequest, CreatedCalls } from './call/request.ts';
 import type { CallRegistry } from './call/registry.ts';
 import type { StateStore } from './call/state-store.ts';
 import type { Directory } from './directory.ts';
@@ -22,5 +23,7 @@ export interface Services {
   media: MediaServers;
   audio: AudioLibrary;
   speech: Speech;
+  /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
+  placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
   sendHttp: (request: HttpRequest) => Promise<{ status: number }>;
 }

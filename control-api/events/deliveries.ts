@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { EventMessage } from '#contract/events';
-import type { Method } from '../http/guarded-fetch.ts';
+import type { Method } from '#outbound/guarded-fetch';
 import { MESSAGE_COLUMNS } from './log.ts';
 
 /** A webhook delivery that was leased to us for one attempt. */

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { GuardedFetch } from '../http/guarded-fetch.ts';
+import { GuardedFetch } from '#outbound/guarded-fetch';
 import { LogFeed } from './feed.ts';
 import { Projector } from './projector.ts';
 import { Webhooks } from './webhooks.ts';

@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { EventMessage } from '#contract/events';
-import { TargetRefused, type GuardedFetch } from '../http/guarded-fetch.ts';
+import { signatureOf } from '#outbound/signature';
+import { TargetRefused, type GuardedFetch } from '#outbound/guarded-fetch';
 import { claimDeliveries, recordAttempt, type Attempt, type Delivery, type Outcome } from './deliveries.ts';
 import type { LogFeed } from './feed.ts';
 
@@ -26,10 +26,6 @@ const LONGEST_RETRY_MS = 3_600_000;
 /** The JSON a receiver gets: the same for every attempt, so the signature is too. */
 const bodyOf = ({ id, sequence, event_type, timestamp, topic, data }: EventMessage): string =>
   JSON.stringify({ id, sequence, event_type, timestamp, topic, data });
-
-/** `sha256=<hex>`: HMAC-SHA256 of the raw body with the customer's webhook secret. */
-export const signatureOf = (body: string, secret: string): string =>
-  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
 const headersOf = (delivery: Delivery, body: string): Record<string, string> => ({
   'content-type': 'application/json',

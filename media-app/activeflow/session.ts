@@ -6,7 +6,6 @@ import { timestamp } from '#contract/time';
 import type { CallPort, FlowPorts } from '#flow/action';
 import { createActiveflow, FlowRunner, type NewActiveflow } from '#flow/runner';
 import { isSet } from '#contract/ids';
-import { createCalls } from '../call/create.ts';
 import type { Services } from '../services.ts';
 
 type Given = Omit<NewActiveflow, 'now' | 'tm_create'> & {
@@ -72,7 +71,7 @@ export class ActiveflowSession {
       createCalls: async request => {
         const flow = isSet(request.flow_id) ? await directory.flow(request.customer_id, request.flow_id) : undefined;
         if (isSet(request.flow_id) && !flow) throw new Error(`no flow ${request.flow_id}`);
-        return createCalls(this.#services, {
+        return this.#services.placeCalls({
           ...request,
           flow: flow ?? inlineFlow(request.customer_id, request.actions),
         });

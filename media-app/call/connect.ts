@@ -1,7 +1,6 @@
 import type { ReleaseCause } from '#contract/hangup';
 import type { ConnectRequest } from '#flow/action';
 import { deferred } from '../deferred.ts';
-import { createCalls } from './create.ts';
 import type { CallSession } from './session.ts';
 
 const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
@@ -39,7 +38,7 @@ export class Connect {
   /** Resolves when the bridge is over, nobody answered, or the flow was stopped. Rejects when nobody could be dialled. */
   async run(): Promise<void> {
     const { call, services, endpoint } = this.#caller;
-    const { sessions } = await createCalls(services, {
+    const { sessions } = await services.placeCalls({
       customer_id: call.customer_id,
       source: this.#request.source ?? call.source,
       destinations: this.#request.destinations,

@@ -1,37 +1,14 @@
 import { START_ACTION } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
-import type { Call } from '#contract/call';
 import { PlatformError } from '#contract/errors';
-import type { FlowTemplate } from '#contract/flow';
-import type { Groupcall } from '#contract/groupcall';
 import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { GroupcallSession } from '../groupcall/session.ts';
 import type { Services } from '../services.ts';
 import { type DialTarget, OutgoingLeg } from '../sip/outgoing-leg.ts';
 import { type Route, route } from './destinations.ts';
+import type { CallRequest, CreatedCalls } from './request.ts';
 import { CallSession } from './session.ts';
-
-export interface CallRequest {
-  customer_id: string;
-  source: Address;
-  destinations: Address[];
-  /** Run by each answered call; none for the far legs of a connect. */
-  flow?: FlowTemplate;
-  variables?: Record<string, string>;
-  master_call_id?: string;
-  early_execution?: boolean;
-  request_id?: string;
-  /** Media server the legs should be on, so that they can be bridged. */
-  media_server?: string;
-}
-
-export interface CreatedCalls {
-  /** Every call made, the legs of groupcalls included (they carry `groupcall_id`). */
-  calls: Call[];
-  groupcalls: Groupcall[];
-  sessions: CallSession[];
-}
 
 /**
  * Places calls to every destination that can be dialled (voice-and-flows 9.1, 9.2). Resolves when their records are

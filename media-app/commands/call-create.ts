@@ -1,8 +1,7 @@
-import { createCalls } from '../call/create.ts';
 import type { CommandHandler } from './catalogue.ts';
 
 /** POST /calls: places the calls and answers with their records. */
 export const callCreate: CommandHandler<'call.create'> = async (services, body, origin) => {
-  const { calls, groupcalls } = await createCalls(services, { ...body, ...origin });
+  const { calls, groupcalls } = await services.placeCalls({ ...body, ...origin });
   return { calls, groupcalls };
 };

@@ -4,7 +4,7 @@ import type { Groupcall } from '#contract/groupcall';
 import { EMPTY_ID } from '#contract/ids';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { NEVER, timestamp } from '#contract/time';
-import type { CallRequest } from '../call/create.ts';
+import type { CallRequest } from '../call/request.ts';
 import { Mailbox } from '../call/mailbox.ts';
 import type { CallSession } from '../call/session.ts';
 import type { Services } from '../services.ts';

@@ -41,11 +41,11 @@ export class Authenticator {
   async authenticate(request: SipRequest, response: SipResponse): Promise<Caller | undefined> {
     const realm = parseSipUri(request.uri)?.host ?? '';
     const fields = parseAuthorization(request.get('authorization') ?? '');
-    if (!fields) return this.#challenge(response, realm, false);
+    if (!fields) return this.#challenge(request, response, realm, false);
     const customer = await this.customerOf(realm);
     const extension = customer && (await this.#directory.extensionByUsername(customer.id, fields.username ?? ''));
     const verdict = await this.#digest.verify(fields, request.method, realm, extension?.password ?? NOBODY);
-    if (verdict === 'stale') return this.#challenge(response, realm, true);
+    if (verdict === 'stale') return this.#challenge(request, response, realm, true);
     if (verdict === 'accepted' && customer && extension) return { customer, extension, realm };
     this.#log.warn(
       { realm, username: fields.username, source: request.source_address },
@@ -55,8 +55,9 @@ export class Authenticator {
     return undefined;
   }
 
-  async #challenge(response: SipResponse, realm: string, stale: boolean): Promise<undefined> {
-    response.send(401, { headers: await this.#digest.challenge(realm, stale) });
+  async #challenge(request: SipRequest, response: SipResponse, realm: string, stale: boolean): Promise<undefined> {
+    const headers = await this.#digest.challenge(realm, request.get('user-agent') ?? '', stale);
+    response.send(401, { headers });
     return undefined;
   }
 }

@@ -7,6 +7,12 @@ const NONCE_LIFE_MS = 300_000;
 
 const HASHES: Record<string, string> = { MD5: 'md5', 'SHA-256': 'sha256' };
 
+/**
+ * Phones that give up on a challenge that offers anything but MD5, instead of passing over it as RFC 8760 section 2.4
+ * asks. They are offered MD5 alone.
+ */
+const KNOW_ONLY_MD5 = [/^baresip v[01]\./i];
+
 export type DigestVerdict = 'accepted' | 'stale' | 'refused';
 
 /** The fields of an Authorization header; quoted and bare values alike. */
@@ -49,10 +55,11 @@ export class Digest {
     this.#algorithms = algorithms.filter(name => HASHES[name.toUpperCase()]);
   }
 
-  /** The challenge headers for a realm, the first algorithm first: phones that know one only read the first line. */
-  async challenge(realm: string, stale = false): Promise<Record<string, string>> {
+  /** The challenge headers for a realm, the first algorithm first: some phones only read the first line. */
+  async challenge(realm: string, userAgent: string, stale: boolean): Promise<Record<string, string>> {
     const nonce = await this.#newNonce();
-    const lines = this.#algorithms.map(
+    const onlyMd5 = KNOW_ONLY_MD5.some(known => known.test(userAgent));
+    const lines = (onlyMd5 ? ['MD5'] : this.#algorithms).map(
       algorithm =>
         `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale ? ', stale=true' : ''}`,
     );

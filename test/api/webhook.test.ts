@@ -8,7 +8,7 @@ import { newId } from '#contract/ids';
 import { LogFeed } from '../../control-api/events/feed.ts';
 import { appendEvent, readEvents } from '../../control-api/events/log.ts';
 import { Webhooks } from '../../control-api/events/webhooks.ts';
-import { GuardedFetch } from '../../control-api/http/guarded-fetch.ts';
+import { GuardedFetch } from '#outbound/guarded-fetch';
 import { addCustomer, eventually, openRig, type EventRig } from './events-rig.ts';
 
 interface Received {

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { GuardedFetch, isPrivateAddress, TargetRefused } from '../../../../control-api/http/guarded-fetch.ts';
+import { GuardedFetch, isPrivateAddress, TargetRefused } from '#outbound/guarded-fetch';
 
 describe('the guard of outbound requests', () => {
   for (const address of [

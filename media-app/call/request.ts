@@ -1,0 +1,27 @@
+import type { Address } from '#contract/address';
+import type { Call } from '#contract/call';
+import type { FlowTemplate } from '#contract/flow';
+import type { Groupcall } from '#contract/groupcall';
+import type { CallSession } from './session.ts';
+
+/** What outgoing calls are asked for with. */
+export interface CallRequest {
+  customer_id: string;
+  source: Address;
+  destinations: Address[];
+  /** Run by each answered call; none for the far legs of a connect. */
+  flow?: FlowTemplate;
+  variables?: Record<string, string>;
+  master_call_id?: string;
+  early_execution?: boolean;
+  request_id?: string;
+  /** Media server the legs should be on, so that they can be bridged. */
+  media_server?: string;
+}
+
+export interface CreatedCalls {
+  /** Every call made, the legs of groupcalls included (they carry `groupcall_id`). */
+  calls: Call[];
+  groupcalls: Groupcall[];
+  sessions: CallSession[];
+}
