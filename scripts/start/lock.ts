@@ -1,4 +1,5 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { StartError } from './config.ts';
 import { isSameProcess, markOf, type ProcessMark } from './processes.ts';
@@ -16,10 +17,9 @@ const holderOf = (file: string): ProcessMark | undefined => {
  * whose holder is dead is taken over. Returns the function that gives it back.
  */
 export const lockDataDir = (dataDir: string): (() => void) => {
-  mkdirSync(dataDir, { recursive: true, mode: 0o711 });
   const file = join(dataDir, 'start.lock');
   const own = `${file}.${process.pid}`;
-  writeFileSync(own, JSON.stringify(markOf(process.pid)), { mode: 0o600 });
+  writeOwn(dataDir, own);
   try {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       if (tryLink(own, file)) return () => rmSync(file, { force: true });
@@ -34,6 +34,19 @@ export const lockDataDir = (dataDir: string): (() => void) => {
   throw new StartError(
     `The data folder ${resolve(dataDir)} could not be locked: another start is taking it at this moment.`,
   );
+};
+
+const writeOwn = (dataDir: string, own: string): void => {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+    writeFileSync(own, JSON.stringify(markOf(process.pid)), { mode: 0o600 });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'EACCES' || code === 'EPERM' ? `belongs to another user than ${userInfo().username}` : message;
+    throw new StartError(
+      `The data folder ${resolve(dataDir)} cannot be written (${why}): change its owner, or choose another with DATA_DIR.`,
+    );
+  }
 };
 
 const heldBy = (holder: ProcessMark, dataDir: string): StartError =>
