@@ -1,0 +1,97 @@
+import { strict as assert } from 'node:assert';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { anyRunning, Child } from '../../scripts/start/child.ts';
+import { askHealth } from '../../scripts/start/health.ts';
+import { freePorts } from '../../scripts/start/ports.ts';
+import { waitGone } from '../../scripts/start/processes.ts';
+import type { RunFile } from '../../scripts/start/run-file.ts';
+import { ROOT } from '../support/sources.ts';
+
+const READY = /press Ctrl-C|does not stay|already runs/;
+
+describe('npm start', function () {
+  this.timeout(90_000);
+  let dataDir = '';
+  let env: NodeJS.ProcessEnv = {};
+  let baseUrl = '';
+
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'trunkline-start-'));
+    const [http, sip] = await freePorts(2);
+    baseUrl = `http://127.0.0.1:${http}`;
+    const ports = { HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '62000-62200' };
+    env = { ...process.env, ...ports, DATA_DIR: dataDir, npm_lifecycle_event: '' };
+  });
+  after(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  const start = async (more: NodeJS.ProcessEnv = {}): Promise<{ child: Child; lines: string[] }> => {
+    const lines: string[] = [];
+    const child = await Child.startUntil(
+      {
+        command: 'bash',
+        args: [join(ROOT, 'scripts/run'), 'start'],
+        env: { ...env, ...more },
+        stopSignal: 'SIGINT',
+        onLine: line => lines.push(line),
+      },
+      line => READY.test(line),
+      60_000,
+    );
+    return { child, lines };
+  };
+
+  const children = (): number[] =>
+    Object.values((JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as RunFile).processes).map(
+      one => one.pid,
+    );
+
+  const welcome = (): string => readFileSync(join(dataDir, 'welcome.json'), 'utf8');
+
+  it('is ready when health is 200, prints what it made once, and leaves nothing running after Ctrl-C', async () => {
+    const { child, lines } = await start();
+    assert.deepEqual(await askHealth(baseUrl), { ready: true });
+    assert.equal(statSync(join(dataDir, 'welcome.json')).mode & 0o777, 0o600);
+    const pids = children();
+    assert.equal(pids.length, 5);
+    await child.stop(30_000);
+    assert.deepEqual(anyRunning(pids), []);
+    assert.equal(lines.filter(line => line.startsWith('curl ')).length, 1);
+  });
+
+  it('refuses a data folder that another start has, in one sentence', async () => {
+    const { child } = await start();
+    const [http, sip] = await freePorts(2);
+    const second = await start({ HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '62300-62400' });
+    assert.match(
+      second.lines.join('\n'),
+      new RegExp(`already runs on the data folder ${dataDir} \\(process ${child.pid}\\)`),
+    );
+    assert.deepEqual(await second.child.exited, { code: 1, signal: null });
+    await child.stop(30_000);
+  });
+
+  it('starts again after a kill -9, with what was there, and no two of anything', async () => {
+    const before = welcome();
+    const { child } = await start();
+    const orphans = children();
+    await child.kill();
+    const again = await start();
+    assert.deepEqual(await askHealth(baseUrl), { ready: true });
+    assert.deepEqual(anyRunning(orphans), []);
+    assert.equal(welcome(), before);
+    const pids = children();
+    await again.child.stop(30_000);
+    assert.deepEqual(anyRunning(pids), []);
+  });
+
+  it('two Ctrl-C stop at once and leave nothing running', async () => {
+    const { child } = await start();
+    const pids = children();
+    process.kill(child.pid, 'SIGINT');
+    process.kill(child.pid, 'SIGINT');
+    assert.equal(await waitGone(child.pid, 20_000), true);
+    assert.deepEqual(anyRunning(pids), []);
+  });
+});
