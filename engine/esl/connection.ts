@@ -95,8 +95,16 @@ export class EslConnection {
   /** Writes one ready-made message. A client that reads nothing is cut off. */
   write(text: string): void {
     if (text === '' || this.#closed || !this.#socket.writable) return;
+    this.#gather();
     this.#socket.write(text);
     if (this.#socket.writableLength > maxUnread) this.destroy();
+  }
+
+  /** What is written in one turn, a reply and its events, leaves as one segment. */
+  #gather(): void {
+    if (this.#socket.writableCorked > 0) return;
+    this.#socket.cork();
+    process.nextTick(() => this.#socket.uncork());
   }
 
   /** Writes an event if the connection wants it; `encoded` keeps the text for the next connection. */

@@ -59,12 +59,10 @@ export function encodeEvent(event: EslEvent, format: EventFormat): string {
 }
 
 function jsonEvent(event: EslEvent): string {
-  const object: EslHeaders = { ...event.headers };
-  if (event.body !== undefined) {
-    object['Content-Length'] = String(Buffer.byteLength(event.body));
-    object['_body'] = event.body;
-  }
-  const text = JSON.stringify(object);
+  const { headers, body } = event;
+  const complete =
+    body === undefined ? headers : { ...headers, 'Content-Length': String(Buffer.byteLength(body)), _body: body };
+  const text = JSON.stringify(complete);
   return `Content-Length: ${Buffer.byteLength(text)}\nContent-Type: text/event-json\n\n${text}`;
 }
 

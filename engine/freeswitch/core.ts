@@ -4,7 +4,7 @@ import type { EslEvent, EslHeaders, EventFormat } from '../esl/encode.ts';
 import type { MediaClock } from '../media/clock.ts';
 import type { RtpPorts } from '../media/rtp-ports.ts';
 import type { Channel } from './channel.ts';
-import { channelHeaders, eventHeaders, variableHeaders, version } from './events.ts';
+import { addChannelHeaders, addVariables, eventHeaders, version } from './events.ts';
 
 /** A logger, of which any subset of levels may go anywhere. */
 export interface MediaLog {
@@ -94,11 +94,9 @@ export class Core {
     const heard = [...this.inbound].filter(one => one.subscriptions.wants(name));
     if (channel.connection?.subscriptions.wants(name)) heard.push(channel.connection);
     if (heard.length === 0) return;
-    const variables = withVariables ? variableHeaders(channel) : {};
-    this.#deliver(heard, {
-      name,
-      headers: { ...this.headers(name), ...channelHeaders(channel), ...variables, ...extra },
-    });
+    const headers = addChannelHeaders(this.headers(name), channel);
+    if (withVariables) addVariables(headers, channel);
+    this.#deliver(heard, { name, headers: Object.assign(headers, extra) });
   }
 
   /** The headers every event has, with the next sequence number. */

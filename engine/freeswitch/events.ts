@@ -6,6 +6,7 @@ import type { Channel } from './channel.ts';
 export const version = '1.10.12-trunkline';
 
 const address = firstAddress();
+const host = hostname();
 
 /** Who raises an event: the headers that every event carries (protocol page §3). */
 export function eventHeaders(name: string, coreUuid: string, sequence: number): EslHeaders {
@@ -13,8 +14,8 @@ export function eventHeaders(name: string, coreUuid: string, sequence: number): 
   return {
     'Event-Name': name,
     'Core-UUID': coreUuid,
-    'FreeSWITCH-Hostname': hostname(),
-    'FreeSWITCH-Switchname': hostname(),
+    'FreeSWITCH-Hostname': host,
+    'FreeSWITCH-Switchname': host,
     'FreeSWITCH-IPv4': address,
     'FreeSWITCH-IPv6': '::1',
     'Event-Date-Local': now.toISOString().slice(0, 19).replace('T', ' '),
@@ -26,7 +27,12 @@ export function eventHeaders(name: string, coreUuid: string, sequence: number): 
 
 /** The headers of a channel, without its variables. */
 export function channelHeaders(channel: Channel): EslHeaders {
-  const headers: EslHeaders = {
+  return addChannelHeaders({}, channel);
+}
+
+/** Adds the headers of a channel to an event's own: one object an event, because events are many. */
+export function addChannelHeaders(headers: EslHeaders, channel: Channel): EslHeaders {
+  Object.assign(headers, {
     'Channel-State': channel.hangupCause === null ? 'CS_EXECUTE' : 'CS_HANGUP',
     'Channel-Call-State': channel.callState,
     'Channel-State-Number': channel.hangupCause === null ? '4' : '10',
@@ -37,28 +43,31 @@ export function channelHeaders(channel: Channel): EslHeaders {
     'Channel-HIT-Dialplan': 'true',
     'Channel-Call-UUID': channel.uuid,
     'Answer-State': channel.answerState,
-  };
+  });
   if (channel.hangupCause !== null) headers['Hangup-Cause'] = channel.hangupCause;
-  Object.assign(headers, codecHeaders(channel), callerHeaders(channel));
+  addCodecHeaders(headers, channel);
+  Object.assign(headers, callerHeaders(channel));
   if (channel.peer) headers['Other-Leg-Unique-ID'] = channel.peer.uuid;
   return headers;
 }
 
 /** The variables of a channel as events carry them. */
 export function variableHeaders(channel: Channel): EslHeaders {
-  const headers: EslHeaders = {};
+  return addVariables({}, channel);
+}
+
+/** Adds the variables of a channel to an event's own headers. */
+export function addVariables(headers: EslHeaders, channel: Channel): EslHeaders {
   for (const [name, value] of channel.variables) headers[`variable_${name}`] = value;
   return headers;
 }
 
-function codecHeaders(channel: Channel): EslHeaders {
-  const headers: EslHeaders = {};
+function addCodecHeaders(headers: EslHeaders, channel: Channel): void {
   for (const side of ['Read', 'Write']) {
     headers[`Channel-${side}-Codec-Name`] = channel.variables.get('read_codec') ?? 'PCMU';
     headers[`Channel-${side}-Codec-Rate`] = '8000';
     headers[`Channel-${side}-Codec-Bit-Rate`] = '64000';
   }
-  return headers;
 }
 
 function callerHeaders(channel: Channel): EslHeaders {

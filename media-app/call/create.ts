@@ -16,8 +16,7 @@ import { CallSession } from './session.ts';
  * @throws PlatformError why the last destination failed, when none could be dialled
  */
 export const createCalls = async (services: Services, request: CallRequest): Promise<CreatedCalls> => {
-  await requireActive(services, request.customer_id);
-  const routes = await routesOf(services, request);
+  const [routes] = await Promise.all([routesOf(services, request), requireActive(services, request.customer_id)]);
   const created = routes.map(([destination, way]) => createRoute(services, request, destination, way));
   const sessions = created.flatMap(one => one.sessions);
   await Promise.all(created.map(one => one.written));

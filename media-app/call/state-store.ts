@@ -88,7 +88,11 @@ export class StateStore {
   }
 
   async #write(record: LiveRecord, entry: LiveEntry, expected: number, previousOwner: string): Promise<void> {
-    const { kind, version, owner, final, data, internal } = record; // version first: the script reads it from the text
+    const { kind, version, owner, final, internal } = record;
+    const { data, ...change } = entry;
+    const dataJson = JSON.stringify(data); // once for both texts
+    // Version and owner first: the script reads them from the text.
+    const head = JSON.stringify({ version, owner, kind, final, internal });
     const script = (this.#redis as unknown as { commitLive: CommitScript }).commitLive.bind(this.#redis);
     const code = await script(
       keys.live(kind, entry.id),
@@ -97,8 +101,8 @@ export class StateStore {
       keys.owned(previousOwner),
       String(expected),
       previousOwner,
-      JSON.stringify({ version, owner, kind, final, data, internal }),
-      JSON.stringify(entry),
+      `${head.slice(0, -1)},"data":${dataJson}}`,
+      `${JSON.stringify(change).slice(0, -1)},"data":${dataJson}}`,
       final ? String(FINISHED_TTL_S) : '0',
       `${kind}:${entry.id}`,
     );

@@ -4,6 +4,7 @@ import { stripLineBreaks } from '#contract/address';
 import type { Log } from '../log.ts';
 import { deferred } from '../deferred.ts';
 import { withDeadline } from './deadline.ts';
+import { gatherWrites } from './gather-writes.ts';
 
 const COMMAND_DEADLINE_MS = 5000;
 
@@ -26,7 +27,7 @@ export class MediaEndpoint extends EventEmitter {
     this.server = server;
     this.#endpoint = endpoint;
     this.#log = log;
-    endpoint.conn?.socket?.setNoDelay(true);
+    gatherWrites(endpoint.conn?.socket);
     endpoint.on('dtmf', ({ dtmf }: { dtmf: string }) => this.emit('digit', dtmf));
     endpoint.once('destroy', () => this.#end());
   }

@@ -4,6 +4,7 @@ import type { ServerAddress } from '../config.ts';
 import type { Log } from '../log.ts';
 import type { SipServers } from '../sip/servers.ts';
 import { withDeadline } from './deadline.ts';
+import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
@@ -103,7 +104,7 @@ export class MediaServers extends EventEmitter {
       CONNECT_DEADLINE_MS,
       'connect (wrong password?)',
     );
-    server.conn.socket?.setNoDelay(true);
+    gatherWrites(server.conn.socket);
     return server;
   }
 }
