@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { access, mkdir, rename, writeFile } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 
 /** Largest audio file a flow may play, in bytes: about an hour of 8 kHz, 16 bit. */
 const MAX_BYTES = 60 * 1024 * 1024;
@@ -18,7 +18,7 @@ export class AudioLibrary {
   readonly #fetch: FetchAudio;
 
   constructor(folder: string, fetch: FetchAudio) {
-    this.#folder = folder;
+    this.#folder = resolve(folder); // media servers look relative names up below their own sounds
     this.#fetch = fetch;
   }
 

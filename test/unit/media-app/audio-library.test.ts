@@ -1,0 +1,49 @@
+import { strict as assert } from 'node:assert';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join, relative } from 'node:path';
+import { AudioLibrary } from '../../../media-app/media/audio-library.ts';
+
+const { signal } = new AbortController();
+
+describe('the audio that flows name by URL', () => {
+  let folder: string;
+  const asked: string[] = [];
+  const fetchAudio = (url: string): Promise<Buffer> => {
+    asked.push(url);
+    return Promise.resolve(Buffer.from('sound'));
+  };
+
+  beforeEach(async () => {
+    asked.length = 0;
+    folder = await mkdtemp(join(tmpdir(), 'audio-library-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('is a file with an absolute name for the media server, also when the data folder is a relative one', async () => {
+    const library = new AudioLibrary(relative(process.cwd(), folder), fetchAudio);
+    const [file = ''] = await library.open(['http://audio.example/a.wav'], signal);
+    assert.ok(isAbsolute(file), file);
+    assert.equal(await readFile(file, 'utf8'), 'sound');
+  });
+
+  it('is fetched once', async () => {
+    const library = new AudioLibrary(folder, fetchAudio);
+    await library.open(['http://audio.example/a.wav'], signal);
+    await library.open(['http://audio.example/a.wav'], signal);
+    assert.deepEqual(asked, ['http://audio.example/a.wav']);
+  });
+
+  it('is never a path of the machine', async () => {
+    const library = new AudioLibrary(folder, fetchAudio);
+    for (const url of [
+      '/etc/passwd',
+      'file:///etc/passwd',
+      '../a.wav',
+      'file_string://a!b',
+      'tone_stream://%(1,0,1)\r\nx',
+    ])
+      await assert.rejects(library.open([url], signal), /only http and https/, url);
+    assert.deepEqual(asked, []);
+  });
+});
