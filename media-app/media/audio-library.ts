@@ -5,6 +5,9 @@ import { extname, join, resolve } from 'node:path';
 /** Largest audio file a flow may play, in bytes: about an hour of 8 kHz, 16 bit. */
 const MAX_BYTES = 60 * 1024 * 1024;
 
+/** Tones and silences without `$`, which a media server would expand as a variable or command, and without file names. */
+const GENERATED = /^(tone_stream|silence_stream):\/\/(?!.*path=)[\w%(),.;:=+<>*# -]+$/i;
+
 /** Fetches a customer's URL with all guards on. */
 export type FetchAudio = (url: string, options: { maxBytes: number; signal: AbortSignal }) => Promise<Buffer>;
 
@@ -31,7 +34,7 @@ export class AudioLibrary {
   }
 
   async #open(url: string, signal: AbortSignal): Promise<string> {
-    if (/^(tone_stream|silence_stream):\/\/[^\r\n]+$/.test(url)) return url;
+    if (GENERATED.test(url)) return url;
     if (!/^https?:\/\//i.test(url))
       throw new Error(`only http and https audio can be played, not ${url.slice(0, 100)}`);
     const extension = /^\.(wav|mp3|ogg|flac|r8|r16)$/i.exec(extname(new URL(url).pathname))?.[0] ?? '.wav';

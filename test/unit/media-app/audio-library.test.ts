@@ -46,4 +46,16 @@ describe('the audio that flows name by URL', () => {
       await assert.rejects(library.open([url], signal), /only http and https/, url);
     assert.deepEqual(asked, []);
   });
+
+  it('may be tones and silences, but nothing in them that a media server expands or opens', async () => {
+    const library = new AudioLibrary(folder, fetchAudio);
+    const allowed = [
+      'tone_stream://L=3;%(1000,4000,440,480)',
+      'tone_stream://v=-13;d=100;12*#',
+      'silence_stream://500,1400',
+    ];
+    assert.deepEqual(await library.open(allowed, signal), allowed);
+    for (const url of ['tone_stream://${system(id)}', 'tone_stream://path=tones.ttml', 'silence_stream://{a=b}1'])
+      await assert.rejects(library.open([url], signal), /only http and https/, url);
+  });
 });
