@@ -20,8 +20,6 @@ export const keys = {
   nodes: 'tl:nodes',
   /** Set of `<kind>:<id>`: the live records a node owns. */
   owned: (nodeId: string) => `tl:node:${nodeId}:owned`,
-  /** String with expiry: marks a command as taken, so that a redelivery never dials again. */
-  commandTaken: (commandId: string) => `tl:command:${commandId}`,
   /** Pub/sub channel on which a control-api hears the answers to its commands. */
   replies: (apiId: string) => `tl:replies:${apiId}`,
   /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */

@@ -38,7 +38,7 @@ interface Waiting {
 }
 
 const JOB_OPTIONS = {
-  /** Tries of a job that no media-app took; a taken one answers for itself (keys.commandTaken). */
+  /** Tries of a job whose media-app died over it; one that must not be obeyed twice is refused then. */
   attempts: 3,
   backoff: { type: 'fixed', delay: 250 },
   removeOnComplete: { age: 3600, count: 1000 },

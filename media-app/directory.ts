@@ -24,7 +24,14 @@ const CUSTOMER = 'SELECT id, status, sip_label, webhook_secret FROM customers WH
 const EXTENSION =
   'SELECT id, customer_id, extension, username, password, domain_name, name FROM extensions WHERE tm_delete IS NULL';
 
-/** A new flow template from a row of `flows`. */
+const NUMBER_FLOW = `
+  SELECT f.id, f.customer_id, f.actions, f.on_complete_flow_id, c.status AS customer_status
+  FROM numbers n
+  JOIN flows f ON f.id = n.call_flow_id AND f.customer_id = n.customer_id AND f.tm_delete IS NULL
+  JOIN customers c ON c.id = n.customer_id AND c.tm_delete IS NULL
+  WHERE n.number = $1 AND n.tm_delete IS NULL AND n.status = 'active'`;
+
+/** A row of `flows`. */
 interface FlowRow {
   id: string;
   customer_id: string;
@@ -75,13 +82,10 @@ export class Directory {
     );
   }
 
-  /** A live number with a call flow: whose it is and what it runs. */
-  async number(number: string): Promise<{ customer_id: string; call_flow_id: string } | undefined> {
-    return this.#one(
-      'number',
-      "SELECT customer_id, call_flow_id FROM numbers WHERE number = $1 AND tm_delete IS NULL AND status = 'active' AND call_flow_id IS NOT NULL AND call_flow_id <> '00000000-0000-0000-0000-000000000000'",
-      [number],
-    );
+  /** The flow that a live number runs for its callers, and whether its customer may take calls. */
+  async numberFlow(number: string): Promise<(FlowTemplate & { customer_status: string }) | undefined> {
+    const row = await this.#one<FlowRow & { customer_status: string }>('number-flow', NUMBER_FLOW, [number]);
+    return row && { ...row, on_complete_flow_id: row.on_complete_flow_id ?? EMPTY_ID };
   }
 
   /** A live flow of a customer, temporary ones included; `undefined` when missing, expired or another's. */

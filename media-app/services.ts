@@ -1,4 +1,4 @@
-import type { HttpRequest } from '#flow/action';
+import type { HttpAnswer, HttpRequest } from '#flow/action';
 import type { CallRequest, CreatedCalls } from './call/request.ts';
 import type { CallRegistry } from './call/registry.ts';
 import type { StateStore } from './call/state-store.ts';
@@ -25,5 +25,5 @@ export interface Services {
   speech: Speech;
   /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
   placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
-  sendHttp: (request: HttpRequest) => Promise<{ status: number }>;
+  sendHttp: (request: HttpRequest) => Promise<HttpAnswer>;
 }

@@ -10,6 +10,8 @@ import { projectCarefully } from './projection.ts';
 /** Any fixed number: the session lock of "I copy live state to Postgres". */
 const PROJECTOR_LOCK = 7_120_602;
 const BATCH = 500;
+/** How long changes are gathered into one transaction; part of the delay of every event. */
+const GATHER_MS = 10;
 const BLOCK_MS = 1000;
 const STANDBY_MS = 1000;
 const TRIM_MS = 1000;
@@ -125,11 +127,22 @@ export class Projector {
     this.#active = true;
     this.#log.info({ cursor }, 'projecting live state');
     while (!this.#stopped.signal.aborted) {
-      const reads = await this.#read(cursor);
+      const reads = await this.#gather(cursor);
       if (reads.length > 0) cursor = await projectCarefully(client, cursor, reads, this.#report);
       this.#failures = 0;
       await this.#trim(cursor);
     }
+  }
+
+  /**
+   * Waits for the first change, then a moment for those that follow it: a call that begins writes several within
+   * milliseconds, and one transaction for all of them leaves the machine to the call.
+   */
+  async #gather(cursor: string): Promise<Read[]> {
+    const first = await this.#read(cursor);
+    if (first.length === 0 || first.length === BATCH) return first;
+    await this.#pause(GATHER_MS);
+    return this.#read(cursor);
   }
 
   async #read(cursor: string): Promise<Read[]> {

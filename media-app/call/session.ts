@@ -42,11 +42,11 @@ export interface NewCall {
   call: Parameters<typeof newCall>[0];
   leg: Leg;
   /** The flow the call runs; none for the far leg of a connect. */
-  flow?: FlowTemplate;
-  variables?: Record<string, string>;
+  flow?: FlowTemplate | undefined;
+  variables?: Record<string, string> | undefined;
   /** Run the flow from ringing on instead of from the answer. */
   early_execution?: boolean;
-  request_id?: string;
+  request_id?: string | undefined;
 }
 
 /**

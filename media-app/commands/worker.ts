@@ -9,7 +9,6 @@ import { handlers } from './index.ts';
 
 /** Commands obeyed at a time; each is short, since a call goes on without its command. */
 const CONCURRENCY = 64;
-const TAKEN_TTL_S = 86_400;
 
 /**
  * The only reader of the media queues: the shared one and this node's own. A command is obeyed at most once, however
@@ -57,14 +56,10 @@ export class CommandWorker {
 
   async #take(job: Job<Command>): Promise<void> {
     const command = job.data;
-    if (!commands[command.name].repeatable && !(await this.#isFirst(command.id)))
+    // BullMQ counts deliveries in the very script that hands a job out, so a second one is known for what it is.
+    if (job.attemptsStarted > 1 && !commands[command.name].repeatable)
       return this.#log.warn({ command: command.name, command_id: command.id }, 'a command came twice; obeyed once');
     await this.#reply(command, await this.#obey(command));
-  }
-
-  async #isFirst(commandId: string): Promise<boolean> {
-    const key = keys.commandTaken(commandId);
-    return (await this.#redis.set(key, this.#services.store.node, 'EX', TAKEN_TTL_S, 'NX')) === 'OK';
   }
 
   async #obey<N extends CommandName>(command: Command<N>): Promise<CommandReply<N>> {

@@ -8,11 +8,11 @@ export const gatherWrites = (socket: Socket | undefined): void => {
   if (!socket) return;
   socket.setNoDelay(true);
   const write = socket.write.bind(socket) as (...pieces: unknown[]) => boolean;
-  socket.write = ((...pieces: unknown[]) => {
+  socket.write = (...pieces: unknown[]) => {
     if (socket.writableCorked === 0) {
       socket.cork();
       process.nextTick(() => socket.uncork());
     }
     return write(...pieces);
-  }) as Socket['write'];
+  };
 };

@@ -12,9 +12,13 @@ import type { SipServer } from './servers.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import { isAddress, parseSipUri, uriOf } from './uri.ts';
 
+/** Customers whose calls are taken (accounts-and-plumbing 5). */
+const ADMITTED = new Set(['active', 'initial']);
+
 /** What an INVITE asks for: whose call it becomes, between whom, and what it runs. */
 interface Arrival {
   customer_id: string;
+  customer_status: string;
   source: Address;
   destination: Address;
   flow: FlowTemplate;
@@ -49,7 +53,7 @@ export class InviteHandler {
     request.once('cancel', () => (gone.canceled = true));
     const arrival = await this.#classify(request, response);
     if (!arrival || gone.canceled) return;
-    if (!(await this.#admitted(arrival.customer_id))) return response.send(500, 'Account Not Active');
+    if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
     await this.#start(arrival, new IncomingLeg(request, response, server, this.#services.media, this.#services.log));
   }
 
@@ -104,18 +108,12 @@ export class InviteHandler {
       );
     const destination = address('extension', callee.extension, callee.extension);
     const flow = inlineFlow(customer.id, [action('connect', { source, destinations: [destination] })]);
-    return { customer_id: customer.id, source, destination, flow };
+    return { customer_id: customer.id, customer_status: customer.status, source, destination, flow };
   }
 
   async #numberArrival(source: Address, destination: Address): Promise<Arrival | undefined> {
-    const number = await this.#services.directory.number(destination.target);
-    const flow = number && (await this.#services.directory.flow(number.customer_id, number.call_flow_id));
-    return flow && { customer_id: flow.customer_id, source, destination, flow };
-  }
-
-  async #admitted(customerId: string): Promise<boolean> {
-    const customer = await this.#services.directory.customer(customerId);
-    return customer?.status === 'active' || customer?.status === 'initial';
+    const flow = await this.#services.directory.numberFlow(destination.target);
+    return flow && { customer_id: flow.customer_id, customer_status: flow.customer_status, source, destination, flow };
   }
 
   #refuse(response: SipResponse, status: number, facts: Record<string, unknown>, why: string): undefined {
@@ -126,8 +124,9 @@ export class InviteHandler {
 
   async #start({ customer_id, source, destination, flow }: Arrival, leg: IncomingLeg): Promise<void> {
     const now = timestamp();
-    leg.ring();
+    // A call that its flow answers at once need not ring first; its media is asked for while the records are written.
     if (flow.actions[0]?.type === 'answer' || flow.actions[0]?.type === 'talk') leg.prepare();
+    else leg.ring();
     const session = new CallSession(this.#services, {
       leg,
       flow,

@@ -1,7 +1,7 @@
 import { causeOfSipStatus, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
+import type { MediaEndpoint } from '../media/endpoint.ts';
 import { plainAudioOffer } from '../media/sdp.ts';
-import type { MediaServers } from '../media/servers.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 import type { SipError, SipRequest, SipResponse } from './srf.ts';
@@ -20,23 +20,24 @@ export interface DialTarget {
 /** A call that we place: an endpoint that offers, an INVITE with that offer, the answer handed back to the endpoint. */
 export class OutgoingLeg extends Leg {
   readonly #server: SipServer;
-  readonly #media: MediaServers;
   readonly #target: DialTarget;
   #request: SipRequest | undefined;
   #cause: ReleaseCause | undefined;
   #rang = false;
 
-  constructor(target: DialTarget, server: SipServer, media: MediaServers, log: Log) {
+  constructor(target: DialTarget, server: SipServer, log: Log) {
     super(server.address, log);
     this.#target = target;
     this.#server = server;
-    this.#media = media;
   }
 
-  /** Places the call; what comes of it is told by the events `ringing`, `answered`, `released`. Never rejects. */
-  async dial(mediaServer: string): Promise<void> {
+  /**
+   * Places the call with an endpoint that is being made; what comes of it is told by the events `ringing`, `answered`, `released`.
+   * Never rejects.
+   */
+  async dial(prepared: Promise<MediaEndpoint>): Promise<void> {
     try {
-      const endpoint = await this.#media.createEndpoint(undefined, mediaServer);
+      const endpoint = await prepared;
       this.use(endpoint);
       if (this.#cause) return this.finish(this.#cause);
       const dialog = await this.#invite(plainAudioOffer(endpoint.localSdp));

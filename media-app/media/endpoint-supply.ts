@@ -1,0 +1,31 @@
+import type { MediaEndpoint } from './endpoint.ts';
+import type { MediaServers } from './servers.ts';
+
+/**
+ * Endpoints for the legs of one request. The first is asked for at once, while the request is still being checked,
+ * because a media server takes longer to make one than we take to check; one that is not needed goes back.
+ */
+export class EndpointSupply {
+  readonly #media: MediaServers;
+  readonly #server: string;
+  #first: Promise<MediaEndpoint> | undefined;
+
+  constructor(media: MediaServers, server = '') {
+    this.#media = media;
+    this.#server = server;
+    this.#first = media.createEndpoint(undefined, server);
+    this.#first.catch(() => undefined); // whoever takes it reports it
+  }
+
+  /** The endpoint for the next leg. */
+  take(): Promise<MediaEndpoint> {
+    const endpoint = this.#first ?? this.#media.createEndpoint(undefined, this.#server);
+    this.#first = undefined;
+    return endpoint;
+  }
+
+  /** Frees the endpoint that nobody took. */
+  returnUnused(): void {
+    void this.#first?.then(endpoint => endpoint.destroy()).catch(() => undefined); // it never came to be
+  }
+}
