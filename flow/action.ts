@@ -69,8 +69,8 @@ export interface FlowPorts {
   flow(customerId: string, flowId: string): Promise<FlowTemplate | undefined>;
   /** Starts independent outgoing calls; rejects when every destination failed (6.4 call). */
   createCalls(request: CreateCalls): Promise<{ calls: Call[]; groupcalls: Groupcall[] }>;
-  /** One HTTP attempt of webhook_send: guarded against private addresses, signed. Resolves with the status. */
-  sendHttp(request: HttpRequest): Promise<{ status: number }>;
+  /** One HTTP attempt of webhook_send or fetch: guarded against private addresses, signed. */
+  sendHttp(request: HttpRequest): Promise<HttpAnswer>;
   /** Writes the activeflow's state and tells the event; resolves when both are durable. */
   commit(
     activeflow: Activeflow,
@@ -108,7 +108,15 @@ export interface HttpRequest {
   data_type: string;
   data: string;
   timeout_ms: number;
+  /** Keeps the answer's body and rejects when it has more bytes than this; absent: the body is not kept. */
+  keep_bytes?: number;
   signal: AbortSignal;
+}
+
+export interface HttpAnswer {
+  status: number;
+  /** Empty unless the request asked to keep it. */
+  body: string;
 }
 
 /** How speech is asked for (6.3 talk). */

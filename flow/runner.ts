@@ -38,7 +38,12 @@ export interface FlowRunnerOptions {
   log: FlowLog;
   /** The action types it knows, by name; all of the platform's when absent. */
   actions?: ReadonlyMap<string, ActionDefinition>;
+  /** Hears what became of each action, before the cursor moves on. */
+  watch?: (what: Watched) => void;
 }
+
+/** What became of an action; `ended` when the flow was over before the action was. */
+export type Watched = Outcome | { kind: 'skipped' } | { kind: 'failed'; reason: string } | { kind: 'ended' };
 
 /** What became of the current action: an outcome to apply, or a failure that ends the flow. */
 type Result = Outcome | { kind: 'failed' };
@@ -57,6 +62,7 @@ export class FlowRunner {
   readonly #call: CallPort | undefined;
   readonly #log: FlowLog;
   readonly #actions: ReadonlyMap<string, ActionDefinition>;
+  readonly #watch: (what: Watched) => void;
   readonly #stacks: Stacks;
   /** Taken at the start, because a flow may overwrite the variable. */
   readonly #hops: number;
@@ -78,6 +84,7 @@ export class FlowRunner {
     this.#call = options.activeflow.reference_type === 'call' ? options.call : undefined;
     this.#log = options.log;
     this.#actions = options.actions ?? builtIn;
+    this.#watch = options.watch ?? (() => undefined);
     this.#stacks = new Stacks(options.template.actions);
     this.#hops = hopsOf(options.variables.all());
     const call = this.#call;
@@ -192,11 +199,13 @@ export class FlowRunner {
   /** Runs the current action; its failure becomes what the row of its type in 4.7 says. */
   async #act(action: Action, spoiled: Error | undefined): Promise<Result> {
     const definition = this.#actions.get(action.type);
-    if (action.type === '' || this.#isSkipped(definition)) return next;
+    if (action.type === '' || this.#isSkipped(definition)) return this.#skipped();
     if (!definition) throw new Error(`unknown action type ${action.type}`);
     try {
       if (spoiled) throw spoiled;
-      return await this.#execute(definition, action);
+      const outcome = await this.#execute(definition, action);
+      this.#watch(outcome);
+      return outcome;
     } catch (error) {
       return this.#failed(definition, error);
     }
@@ -231,8 +240,15 @@ export class FlowRunner {
     return outcome;
   }
 
+  #skipped(): Outcome {
+    this.#watch({ kind: 'skipped' });
+    return next;
+  }
+
   #failed(definition: ActionDefinition, error: unknown): Result {
-    if (this.#over.signal.aborted) return { kind: 'failed' };
+    const over = this.#over.signal.aborted;
+    this.#watch(over ? { kind: 'ended' } : { kind: 'failed', reason: reasonOf(error) });
+    if (over) return { kind: 'failed' };
     this.#warn(definition.onError === 'stop' ? 'the action failed, the flow stops' : 'the action failed', error);
     return definition.onError === 'stop' ? { kind: 'failed' } : next;
   }
@@ -302,7 +318,9 @@ export class FlowRunner {
 
   #warn(message: string, error: unknown): void {
     const { id, current_action } = this.activeflow;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#log.warn({ activeflow_id: id, action_id: current_action.id, action: current_action.type, reason }, message);
+    const about = { activeflow_id: id, action_id: current_action.id, action: current_action.type };
+    this.#log.warn({ ...about, reason: reasonOf(error) }, message);
   }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

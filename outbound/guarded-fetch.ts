@@ -123,6 +123,15 @@ export class GuardedFetch {
   }
 
   /**
+   * Sends a request like `send` and keeps the body of the answer.
+   * @throws TargetRefused; Error for a body of more than `mostBytes`; any other error is of the connection or the time
+   */
+  async exchange(given: OutboundRequest, mostBytes: number): Promise<{ status: number; body: Buffer }> {
+    const answer = await this.#follow(given, limitOf(given));
+    return { status: answer.statusCode, body: await collect(answer.body, mostBytes) };
+  }
+
+  /**
    * Fetches a whole body of at most `mostBytes`.
    * @throws TargetRefused; Error for another status than 200 or a body that is too large
    */

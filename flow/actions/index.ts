@@ -12,6 +12,7 @@ import { connect } from './connect.ts';
 import { digitsReceive } from './digits_receive.ts';
 import { digitsSend } from './digits_send.ts';
 import { echo } from './echo.ts';
+import { fetch } from './fetch.ts';
 import { fetchFlow } from './fetch_flow.ts';
 import { goto } from './goto.ts';
 import { hangup } from './hangup.ts';
@@ -38,6 +39,7 @@ export const actions: readonly ActionDefinition[] = [
   digitsReceive,
   digitsSend,
   echo,
+  fetch,
   fetchFlow,
   goto,
   hangup,

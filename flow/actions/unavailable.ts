@@ -7,7 +7,7 @@ import { nothing } from './options.ts';
  * voice-and-flows 4.7, and the runner's log line names it. An action moves out of here when it gets a file of its own.
  */
 const ROWS: [ActionDefinition['onError'], ActionDefinition['needs'], ActionType[]][] = [
-  ['stop', 'any', ['ai_summary', 'ai_talk', 'ai_task', 'message_send', 'fetch']],
+  ['stop', 'any', ['ai_summary', 'ai_talk', 'ai_task', 'message_send']],
   ['stop', 'call', ['conference_join', 'queue_join']],
   ['next', 'any', ['case_create', 'conversation_send', 'email_send', 'transcribe_recording']],
   ['next', 'call', ['amd', 'confbridge_join', 'external_media_start', 'external_media_stop', 'mute']],

@@ -84,8 +84,8 @@ export interface WorldOptions {
   registry?: ReadonlyMap<string, ActionDefinition>;
   /** Flows by id that fetch_flow finds. */
   flows?: Record<string, ActionInput[]>;
-  /** Answers of sendHttp in order; an Error is thrown; the last repeats. */
-  http?: (number | Error)[];
+  /** Answers of sendHttp in order, a status or a body of a 200; an Error is thrown; the last repeats. */
+  http?: (number | string | Error)[];
   /** Methods of the call that fail. */
   broken?: (keyof CallPort)[];
 }
@@ -203,7 +203,7 @@ export class World {
         this.requests.push(request);
         const answer = http.length > 1 ? http.shift() : http[0];
         if (answer instanceof Error) throw answer;
-        return { status: answer ?? 200 };
+        return typeof answer === 'string' ? { status: 200, body: answer } : { status: answer ?? 200, body: '' };
       },
       commit: async (activeflow, _event, variables) => {
         await this.beforeCommit();

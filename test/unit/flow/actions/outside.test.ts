@@ -95,6 +95,47 @@ describe('fetch_flow', () => {
     });
 });
 
+describe('fetch', () => {
+  const asked = (option: Record<string, unknown> = {}) =>
+    action('f', 'fetch', { event_url: 'https://example.test/${n}', ...option });
+  const run = (http: (number | string | Error)[], option: Record<string, unknown> = {}) =>
+    new World({ actions: [asked(option), action('b', 'beep')], variables: { n: '1' }, http }).run();
+
+  it('asks with the ids of the flow and runs the actions of the answer before it goes on', async () => {
+    const world = await run(['[{"type":"answer"},{"type":"talk","option":{"text":"hi ${n}"}}]']);
+    assert.deepEqual(world.path, ['start', 'fetch', 'answer', 'talk', 'beep', 'finish']);
+    const [request] = world.requests;
+    const { id: activeflow_id, reference_id } = world.runner.activeflow;
+    assert.deepEqual([request?.method, request?.uri], ['POST', 'https://example.test/1']);
+    assert.equal(request?.data_type, 'application/json; charset=utf-8');
+    assert.deepEqual(JSON.parse(request?.data ?? ''), { activeflow_id, reference_id });
+    assert.ok(world.runner.activeflow.executed_actions.every(one => isId(one.id)));
+  });
+
+  it('uses the method it is told', async () => {
+    assert.equal((await run(['[]'], { event_method: 'GET' })).requests[0]?.method, 'GET');
+  });
+
+  it('goes on when the answer has no actions', async () => {
+    assert.deepEqual((await run(['[]'])).path, ['start', 'fetch', 'beep', 'finish']);
+  });
+
+  const failures: [string, number | string | Error, Record<string, unknown>][] = [
+    ['another status than 200', 204, {}],
+    ['a server that is away', new Error('refused'), {}],
+    ['an answer that is no JSON', '<html>', {}],
+    ['an answer that is no array', '{"actions":[]}', {}],
+    ['an unknown action type', '[{"type":"nonsense"}]', {}],
+    ['an address that is not http', '[]', { event_url: 'file:///etc/passwd' }],
+    ['no address', '[]', { event_url: '' }],
+    ['an unknown method', '[]', { event_method: 'PATCH' }],
+  ];
+  for (const [title, answer, option] of failures)
+    it(`stops the flow for ${title}`, async () => {
+      assert.deepEqual((await run([answer], option)).path, ['start', 'fetch']);
+    });
+});
+
 describe('webhook_send', () => {
   const send = (option: Record<string, unknown> = {}) =>
     action('w', 'webhook_send', {
