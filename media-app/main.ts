@@ -11,6 +11,9 @@ const settingsOrExit = (): Settings => {
   }
 };
 
+/** How long an orderly stop may take; what is left is ended by the next start. */
+const STOP_DEADLINE_MS = 8000;
+
 const settings = settingsOrExit();
 const log = createLog(settings.LOG_LEVEL);
 // drachtio-fsmrf rejects promises nobody holds when a media server dies; that must not end every other call.
@@ -28,6 +31,7 @@ const stop = async (): Promise<void> => {
   if (stopping) return;
   stopping = true;
   log.info('stopping');
+  setTimeout(() => process.exit(1), STOP_DEADLINE_MS).unref(); // stores that are gone must not keep us
   await app.stop();
   process.exit(0);
 };

@@ -83,7 +83,11 @@ export class OutgoingLeg extends Leg {
   #sendCancel(request: SipRequest): void {
     const reason =
       this.#cause === 'answered_elsewhere' ? 'SIP;cause=200;text="Call completed elsewhere"' : 'SIP;cause=487';
-    request.cancel({ headers: { Reason: reason } });
+    try {
+      request.cancel({ headers: { Reason: reason } });
+    } catch {
+      this.finish(this.#cause ?? 'failure'); // the connection to the SIP server is gone, and the INVITE with it
+    }
   }
 
   #failed(error: SipError): void {
