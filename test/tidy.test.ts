@@ -20,7 +20,7 @@ const PACKAGES: Record<string, RegExp> = {
   contract: /^(zod|uuid|node:crypto)$/,
   flow: /^(zod|node:(buffer|crypto))$/,
   outbound: /^(node:.+|undici)$/,
-  engine: /^(node:.+|zod|pino|sdp-transform)$/,
+  engine: /^(node:.+|zod|pino|sdp-transform|ws)$/,
 };
 
 /** Where each big library lives. */
@@ -31,6 +31,7 @@ const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^bullmq$/, /^(control-api\/(commands\.ts|jobs\/)|media-app\/commands\/)/],
   [/^drachtio-srf$/, /^media-app\/sip\//],
   [/^drachtio-fsmrf$/, /^media-app\/media\//],
+  [/^ws$/, /^(control-api\/events|engine\/freeswitch\/audio-fork|media-app)\//],
 ];
 
 /** The bench drives a bare script beside ours, and tests drive the engine with the real libraries. */

@@ -4,6 +4,7 @@ import type { AudioLeg } from '../media/audio-leg.ts';
 import { applications } from './applications/index.ts';
 import type { Core } from './core.ts';
 import type { ExecuteRequest, ExecutionLevel } from './executions.ts';
+import { AudioForks } from './audio-fork/audio-forks.ts';
 import { ExecutionStack } from './executions.ts';
 import type { SessionRecording } from './session-recording.ts';
 
@@ -30,6 +31,7 @@ export class Channel {
   readonly variables = new Map<string, string>();
   readonly executions: ExecutionStack;
   readonly recordings = new Map<string, SessionRecording>();
+  readonly forks = new AudioForks(this);
   readonly createdAt = Date.now();
   answeredAt = 0;
   hungUpAt = 0;
@@ -159,6 +161,7 @@ export class Channel {
     this.set('hangup_cause', cause);
     this.dialog?.bye(cause);
     this.unbridge();
+    this.forks.close();
     await this.executions.end();
     await Promise.all([...this.recordings.values()].map(one => one.stop()));
     this.#gone();

@@ -99,6 +99,16 @@ export class Core {
     this.#deliver(heard, { name, headers: Object.assign(headers, extra) });
   }
 
+  /** Raises a CUSTOM event of a channel, with its variables, as add-on modules do; `body` only where there is one. */
+  raiseCustomFor(channel: Channel, subclass: string, body?: string): void {
+    const heard = [...this.inbound].filter(one => one.subscriptions.wants('CUSTOM'));
+    if (channel.connection?.subscriptions.wants('CUSTOM')) heard.push(channel.connection);
+    if (heard.length === 0) return;
+    const headers = addChannelHeaders(this.headers('CUSTOM', subclass), channel);
+    addVariables(headers, channel);
+    this.#deliver(heard, { name: 'CUSTOM', subclass, headers, ...(body === undefined ? {} : { body }) });
+  }
+
   /** The headers every event has, with the next sequence number. */
   headers(name: string, subclass?: string): EslHeaders {
     const headers = eventHeaders(name, this.uuid, ++this.#sequence);

@@ -73,6 +73,12 @@ export class ExecutionStack {
     if (all) for (const request of this.#queue.splice(0)) this.#port.completed(request, '-ERR flushed');
   }
 
+  /** Ends what the caller is listening to, with the rest of its list; an application that plays nothing goes on. */
+  breakPlayback(): void {
+    const top = this.#levels.at(-1);
+    if (top?.voice) top.interrupt('break', true);
+  }
+
   /** Ends every application, as a bridge or a transfer does; the channel lives on. */
   breakEverything(): void {
     for (const level of [...this.#levels].reverse()) level.interrupt('break', true);

@@ -66,6 +66,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #played = new Int16Array(frameSamples);
   readonly #muted = { read: false, write: false };
   #taps: readonly AudioTap[] = [];
+  #overlays: readonly FrameSource[] = [];
   #waiters: Waiter[] = [];
   #saidTick = -1;
   #remote: RemoteParty | null = null;
@@ -118,6 +119,13 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     return () => {
       this.#taps = this.#taps.filter(one => one !== entry);
     };
+  }
+
+  /** Mixes a source on top of whatever else the party hears, until it ends or the returned function is called. */
+  addOverlay(source: FrameSource): () => void {
+    const entry: FrameSource = { read: frame => source.read(frame) };
+    this.#overlays = [...this.#overlays, entry];
+    return () => this.#dropOverlay(entry);
   }
 
   /** Lets two parties hear each other; takes both out of any other bridge. */
@@ -182,6 +190,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#sender.digits.clear();
     this.#resolveWaiters();
     this.#taps = [];
+    this.#overlays = [];
     this.#source = null;
     this.#rtcp.close();
     this.#rtp.release();
@@ -205,9 +214,21 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     if (this.#peer) heard.set(this.#peer.said());
     else if (this.#echo) heard.set(said);
     else heard.fill(0);
-    if (this.#readSource())
-      for (let i = 0; i < frameSamples; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
+    if (this.#readSource()) this.#mixPlayed();
+    for (const overlay of this.#overlays) {
+      if (overlay.read(this.#played)) this.#mixPlayed();
+      else this.#dropOverlay(overlay);
+    }
     if (this.#muted.write) heard.fill(0);
+  }
+
+  #mixPlayed(): void {
+    const heard = this.#heard;
+    for (let i = 0; i < frameSamples; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
+  }
+
+  #dropOverlay(overlay: FrameSource): void {
+    this.#overlays = this.#overlays.filter(one => one !== overlay);
   }
 
   #readSource(): boolean {

@@ -3,12 +3,14 @@ import type { Core } from '../core.ts';
 import * as control from './control.ts';
 import { uuidRecord } from './record.ts';
 import * as server from './server.ts';
+import { uuidAudioFork } from './uuid-audio-fork.ts';
 import * as variables from './variables.ts';
 
 const all: ApiCommand[] = [
   ...Object.values(server),
   ...Object.values(variables),
   ...Object.values(control),
+  uuidAudioFork,
   uuidRecord,
 ];
 

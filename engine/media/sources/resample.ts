@@ -5,30 +5,31 @@ const maxPhases = 512;
 const maxKernels = 16;
 
 /** A low-pass filter cut into phases: weight `phases[p][t]` belongs to input sample `floor(position) + t - half + 1`. */
-interface Kernel {
+export interface Kernel {
   phases: Float32Array[];
   half: number;
 }
 
-const kernels = new Map<number, Kernel>();
+const kernels = new Map<string, Kernel>();
 
 /**
- * The filter that brings `rate` to 8 kHz: a windowed sinc that ends below half of the slower rate, so that nothing folds
- * back. Kept per rate.
+ * The filter that brings `rate` to `target` (8 kHz by default): a windowed sinc that ends below half of the slower rate,
+ * so that nothing folds back. Kept per pair of rates.
  */
-export function kernelFor(rate: number): Kernel {
-  const known = kernels.get(rate);
+export function kernelFor(rate: number, target = sampleRate): Kernel {
+  const key = `${rate} ${target}`;
+  const known = kernels.get(key);
   if (known) return known;
-  const made = makeKernel(rate);
+  const made = makeKernel(rate, target);
   if (kernels.size >= maxKernels) kernels.clear();
-  kernels.set(rate, made);
+  kernels.set(key, made);
   return made;
 }
 
-function makeKernel(rate: number): Kernel {
-  const cutoff = (0.92 * Math.min(1, sampleRate / rate)) / 2;
+function makeKernel(rate: number, target: number): Kernel {
+  const cutoff = (0.92 * Math.min(1, target / rate)) / 2;
   const half = Math.ceil(zeroCrossings / (2 * cutoff));
-  const count = Math.min(maxPhases, sampleRate / greatestDivisor(rate, sampleRate));
+  const count = Math.min(maxPhases, target / greatestDivisor(rate, target));
   return { phases: Array.from({ length: count }, (_, phase) => makePhase(phase / count, half, cutoff)), half };
 }
 
