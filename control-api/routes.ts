@@ -10,6 +10,7 @@ import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { numberRoutes } from './resources/numbers.ts';
+import { simulationRoutes } from './resources/simulate.ts';
 
 /** Every operation of the API. */
 export const routes: Route[] = [
@@ -24,4 +25,5 @@ export const routes: Route[] = [
   ...flowRoutes,
   ...groupcallRoutes,
   ...numberRoutes,
+  ...simulationRoutes,
 ];

@@ -1,0 +1,175 @@
+import { START_ACTION } from '#contract/action';
+import { normalizeAddress, type Address } from '#contract/address';
+import { newCall, type Call } from '#contract/call';
+import { causeOfReason, verdict, type ReleaseCause } from '#contract/hangup';
+import { newId } from '#contract/ids';
+import { callMachine } from '#contract/machines/call';
+import { fromDate } from '#contract/time';
+import type { CallPort, ConnectRequest, Speech } from '../action.ts';
+import { pause } from '../pause.ts';
+import type { VirtualClock } from './clock.ts';
+import type { Recorder } from './recorder.ts';
+import { defaultAnswer, type Script, type ScriptedAnswer } from './script.ts';
+
+interface Leg extends ScriptedAnswer {
+  target: string;
+}
+
+/** Shorter speech than this is not heard as speech; silence before and after it counts. Milliseconds. */
+const SHORTEST_SPEECH_MS = 300;
+
+const TAGS = /<[^<>]*>/g;
+
+/** What the script says a destination does: by its target as written or as normalised, or the answer of any other. */
+const legTo = (script: Script, address: Address): Leg => {
+  const target = address.target;
+  const names = [target, normalizeAddress(address).target, address.target_name, '*'];
+  const found = names.find(name => name !== '' && Object.hasOwn(script.answer, name));
+  return { target, ...((found && script.answer[found]) || defaultAnswer) };
+};
+
+/**
+ * The destinations of an action that can be dialled.
+ *
+ * @throws Error when the platform could dial none of them (voice-and-flows 6.4)
+ */
+export const dialled = (script: Script, destinations: Address[]): Leg[] => {
+  const legs = destinations.map(address => legTo(script, address)).filter(leg => leg.result !== 'refused');
+  if (legs.length === 0) throw new Error('nobody could be dialled');
+  return legs;
+};
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+/** A call that exists only in virtual time: the flow's `CallPort` against a script. */
+export class SimulatedCall implements CallPort {
+  readonly #script: Script;
+  readonly #clock: VirtualClock;
+  readonly #recorder: Recorder;
+  readonly #call: Call;
+  /** Called once, when the call has ended for whatever reason. */
+  onEnd: () => void = () => undefined;
+
+  constructor(customerId: string, flowId: string, script: Script, clock: VirtualClock, recorder: Recorder) {
+    [this.#script, this.#clock, this.#recorder] = [script, clock, recorder];
+    const { direction, source, destination } = script.call;
+    const status = direction === 'incoming' ? 'ringing' : 'dialing';
+    const tm_create = fromDate(clock.now());
+    const parties = { source: normalizeAddress(source), destination: normalizeAddress(destination) };
+    const given = { id: newId(), customer_id: customerId, flow_id: flowId, direction, status, tm_create } as const;
+    this.#call = newCall({ ...given, ...parties, action: { ...START_ACTION } });
+  }
+
+  record(): Readonly<Call> {
+    return this.#call;
+  }
+
+  get #gone(): boolean {
+    return callMachine.isFinal(this.#call.status);
+  }
+
+  /** What a real call tells when the flow enters an action. */
+  showAction(action: Call['action']): void {
+    if (this.#gone) return;
+    this.#call.action = action;
+    this.#recorder.event('call_updated', 'call');
+  }
+
+  /** An outgoing call rings and is answered before its flow runs. */
+  connected(): void {
+    if (this.#enter('ring')) this.#enter('answer');
+  }
+
+  async answer(): Promise<void> {
+    if (this.#gone) throw new Error('the caller is gone');
+    this.#enter('answer');
+  }
+
+  async talk({ text }: Speech, signal: AbortSignal): Promise<void> {
+    await this.answer();
+    const spoken = text.replace(TAGS, '').trim().length;
+    await this.#media(Math.max(SHORTEST_SPEECH_MS, spoken * this.#script.speech_ms_per_character), signal);
+  }
+
+  play(urls: string[], signal: AbortSignal): Promise<void> {
+    return this.#media(urls.length * this.#script.play_ms, signal);
+  }
+
+  beep(signal: AbortSignal): Promise<void> {
+    return this.#media(this.#script.beep_ms, signal);
+  }
+
+  async echo(signal: AbortSignal): Promise<void> {
+    this.#mustHaveMedia();
+    await untilAborted(signal);
+  }
+
+  async sendDigits(): Promise<void> {
+    this.#mustHaveMedia();
+  }
+
+  /** Dials all at once; the first who answers talks, and the caller waits until that is over or nobody is left. */
+  async connect({ destinations }: ConnectRequest, signal: AbortSignal): Promise<void> {
+    const ringing = new Set(dialled(this.#script, destinations).sort((a, b) => a.after_ms - b.after_ms));
+    for (const leg of ringing) this.#recorder.event('call_created', leg.target);
+    let waited = 0;
+    for (const leg of ringing) {
+      await pause(this.#clock, leg.after_ms - waited, signal);
+      if (signal.aborted) break;
+      waited = leg.after_ms;
+      ringing.delete(leg);
+      if (leg.result === 'answered') return this.#bridge(leg, ringing, signal);
+      this.#recorder.event('call_hangup', leg.target);
+    }
+    this.#release(ringing);
+  }
+
+  async hangup(reason: string, referenceId: string): Promise<void> {
+    if (this.#gone) return;
+    const unanswered = this.#call.status === 'dialing' || this.#call.status === 'ringing';
+    this.#enter(unanswered && this.#call.direction === 'outgoing' ? 'cancel' : 'terminate');
+    this.end(referenceId === '' ? causeOfReason(reason) : 'normal_clearing');
+  }
+
+  /** The call is over: the party hung up, or ours did. */
+  end(cause: ReleaseCause): void {
+    const how = verdict(this.#call.direction, this.#call.status, cause);
+    if (!this.#enter('end')) return;
+    Object.assign(this.#call, how);
+    this.onEnd();
+  }
+
+  async #bridge(leg: Leg, others: Iterable<Leg>, signal: AbortSignal): Promise<void> {
+    this.#recorder.event('call_progressing', leg.target);
+    this.#release(others);
+    await this.answer();
+    await pause(this.#clock, leg.talk_ms, signal);
+    this.#release([leg]);
+  }
+
+  #release(legs: Iterable<Leg>): void {
+    for (const { target } of legs) this.#recorder.event('call_hangup', target);
+  }
+
+  async #media(ms: number, signal: AbortSignal): Promise<void> {
+    this.#mustHaveMedia();
+    await pause(this.#clock, Math.round(ms), signal);
+  }
+
+  /** There is no media before the answer and none after the end. */
+  #mustHaveMedia(): void {
+    if (this.#call.status !== 'progressing') throw new Error('the call has no media: it is not answered');
+  }
+
+  #enter(event: Parameters<typeof callMachine.step>[1]): boolean {
+    const step = callMachine.step(this.#call.status, event);
+    if (!step) return false;
+    this.#call.status = step.to;
+    this.#recorder.event(`call_${step.to}`, 'call');
+    return true;
+  }
+}
