@@ -4,6 +4,7 @@ import type { EslEvent, EslHeaders, EventFormat } from '../esl/encode.ts';
 import type { MediaClock } from '../media/clock.ts';
 import type { RtpPorts } from '../media/rtp-ports.ts';
 import type { Channel } from './channel.ts';
+import { Conferences } from './conference/conferences.ts';
 import { addChannelHeaders, addVariables, eventHeaders, version } from './events.ts';
 
 /** A logger, of which any subset of levels may go anywhere. */
@@ -36,6 +37,7 @@ export class Core {
   readonly startedAt = Date.now();
   readonly options: CoreOptions;
   readonly channels = new Map<string, Channel>();
+  readonly conferences: Conferences;
   readonly globals = new Map<string, string>();
   /** Inbound connections; the server that accepts them keeps this set. */
   inbound: ReadonlySet<EslConnection> = new Set();
@@ -48,6 +50,7 @@ export class Core {
 
   constructor(options: CoreOptions) {
     this.options = options;
+    this.conferences = new Conferences(this);
     this.globals.set('core_uuid', this.uuid);
     this.globals.set('sound_prefix', options.soundsDir);
     this.globals.set('version', version);

@@ -81,7 +81,10 @@ export class ExecutionStack {
 
   /** Ends every application, as a bridge or a transfer does; the channel lives on. */
   breakEverything(): void {
-    for (const level of [...this.#levels].reverse()) level.interrupt('break', true);
+    for (const level of [...this.#levels].reverse()) {
+      level.dismissed = true;
+      level.interrupt('break', true);
+    }
   }
 
   /** Offers a key press to the application that has the caller's ear. */
@@ -151,6 +154,8 @@ export class ExecutionLevel {
   onDigit: ((digit: string) => void) | null = null;
   /** True after a break that asked for everything to end. */
   breakAll = false;
+  /** True when the application must end because the channel is taken elsewhere, by a bridge or a transfer. */
+  dismissed = false;
   /** Set once the channel has hung up. */
   hungUp = false;
   /** What the caller hears while this level is on top. */

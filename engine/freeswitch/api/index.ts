@@ -1,5 +1,6 @@
 import type { ApiCommand } from '../api-command.ts';
 import type { Core } from '../core.ts';
+import { conference } from './conference.ts';
 import * as control from './control.ts';
 import { uuidRecord } from './record.ts';
 import * as server from './server.ts';
@@ -10,6 +11,7 @@ const all: ApiCommand[] = [
   ...Object.values(server),
   ...Object.values(variables),
   ...Object.values(control),
+  conference,
   uuidAudioFork,
   uuidRecord,
 ];

@@ -1,4 +1,5 @@
 import type { Application } from '../application.ts';
+import { conference } from './conference.ts';
 import {
   answer,
   breakApplication,
@@ -21,6 +22,7 @@ import { exportVariable, multiset, set, unset } from './variables.ts';
 const all: Application[] = [
   answer,
   breakApplication,
+  conference,
   echo,
   exportVariable,
   hangup,

@@ -1,0 +1,45 @@
+import type { Application, ApplicationContext } from '../application.ts';
+import { none } from '../application.ts';
+import type { Channel } from '../channel.ts';
+import { parseJoin } from '../conference/conferences.ts';
+import type { Conference } from '../conference/conference.ts';
+import type { Member } from '../conference/member.ts';
+
+/** `conference <name>[@<profile>][+[<pin>]][+flags{a|b}]`: completes when the member leaves, or cannot join. */
+export const conference: Application = {
+  name: 'conference',
+  run: async context => {
+    const { channel } = context;
+    const joined = channel.core.conferences.join(channel, parseJoin(context.data));
+    const room = joined.conference;
+    await stay(context, room, joined.member);
+    room.remove(joined.member);
+    if (joined.member.destination !== null) continueIn(joined.member.destination, joined.member);
+    if (room.over) await room.closed;
+    return none;
+  },
+};
+
+/** Until the member is sent out, hangs up, or is bridged or transferred away; a mere break means nothing here. */
+async function stay({ level }: ApplicationContext, room: Conference, member: Member): Promise<void> {
+  level.onDigit = digit => room.pressed(member, digit);
+  for (;;) {
+    const end = await level.play(member.seat, stop => member.stays(stop));
+    if (end !== 'break' || level.dismissed || member.leaving) return;
+  }
+}
+
+/** A moved member joins its new conference once the present application is complete, with the number it has. */
+function continueIn(destination: string, { channel, id }: Member): void {
+  channel.core.conferences.keepId(channel, id);
+  setImmediate(() => {
+    if (channel.hangupCause === null && proceed(channel, destination)) return;
+    channel.core.conferences.forget(channel);
+  });
+}
+
+function proceed(channel: Channel, destination: string): boolean {
+  channel.setCallState('RINGING');
+  channel.setCallState('ACTIVE');
+  return channel.execute('conference', `${destination}@default`);
+}

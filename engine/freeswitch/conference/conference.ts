@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import type { EslHeaders } from '../../esl/encode.ts';
+import { Mixer } from '../../media/mixer.ts';
+import type { Channel } from '../channel.ts';
+import type { Core } from '../core.ts';
+import { parseDigits } from '../digits.ts';
+import type { ConferenceEvents } from './events.ts';
+import { conferenceHeaders, memberHeaders, playedHeaders } from './events.ts';
+import { Member } from './member.ts';
+import { PlayQueue } from './play-queue.ts';
+import { Recordings } from './recordings.ts';
+
+/** What makes a conference. */
+export interface ConferenceOptions {
+  name: string;
+  profile: string;
+  pin: string;
+  events: ConferenceEvents;
+  /** Told once, when nobody can join any more. */
+  onOver(): void;
+}
+
+/** A room in which everybody hears everybody else. Begins with its first member and ends with its last. */
+export class Conference {
+  readonly uuid = randomUUID();
+  readonly name: string;
+  readonly profile: string;
+  readonly pin: string;
+  readonly domain: string;
+  readonly core: Core;
+  readonly mixer: Mixer;
+  readonly members = new Map<number, Member>();
+  readonly recordings: Recordings;
+  readonly plays: PlayQueue;
+  readonly createdAt = Date.now();
+  /** Texts that `set` takes and `get` gives; none of them changes what is heard. */
+  readonly parameters = new Map<string, string>();
+  /** Most members, 0 for no limit. */
+  maxMembers = 0;
+  locked = false;
+  /** Who speaks: the member that began last, or the first one to come. */
+  floor: Member | null = null;
+  /** Resolves when the last member has left and all files are complete. */
+  readonly closed: Promise<void>;
+  readonly #options: ConferenceOptions;
+  readonly #unsubscribe: () => void;
+  #endsBelowTwo = false;
+  #waitsForModerator = false;
+  #over = false;
+  #close: () => void = () => undefined;
+
+  constructor(core: Core, options: ConferenceOptions) {
+    const { clock, rtpHost, log } = core.options;
+    this.core = core;
+    this.name = options.name;
+    this.profile = options.profile;
+    this.pin = options.pin;
+    this.domain = core.options.advertisedAddress ?? rtpHost;
+    this.#options = options;
+    this.mixer = new Mixer(clock);
+    this.recordings = new Recordings({ raise: headers => this.raiseAfterReply(headers), log });
+    this.plays = new PlayQueue({
+      start: (source, onEnd) => this.mixer.play(source, onEnd),
+      done: (file, samples) => this.raise({ ...playedHeaders(samples), Action: 'play-file-done', File: file }),
+    });
+    this.closed = new Promise(resolve => (this.#close = resolve));
+    this.#unsubscribe = clock.subscribe(() => this.#tick());
+    this.raise({ Action: 'conference-create' });
+  }
+
+  /** Members without ghosts. */
+  get size(): number {
+    return this.members.size - this.ghosts;
+  }
+
+  get ghosts(): number {
+    let count = 0;
+    for (const member of this.members.values()) if (member.ghost) count += 1;
+    return count;
+  }
+
+  /** True once the conference is ending: everybody has been told to leave. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Members, the newest first, as the real server counts them. */
+  newestFirst(): Member[] {
+    return [...this.members.values()].reverse();
+  }
+
+  /** Takes a channel in. The flags are those of the `conference` application. */
+  add(channel: Channel, id: number, flags: ReadonlySet<string>): Member {
+    const seat = this.mixer.add(() => channel.leg.said());
+    const member = new Member({ id, channel, flags, seat });
+    member.plays = new PlayQueue({
+      start: (source, onEnd) => seat.play(source, onEnd),
+      done: (file, samples) => this.#playedToMember(member, file, samples),
+    });
+    this.members.set(id, member);
+    this.#endsBelowTwo ||= flags.has('mintwo');
+    this.#waitsForModerator ||= flags.has('wait-mod');
+    this.#watchModerators();
+    this.raise({ ...memberHeaders(this, member), Action: 'add-member' });
+    return member;
+  }
+
+  /** Takes a member out; the conference may end with it. */
+  remove(member: Member): void {
+    if (!this.members.has(member.id)) return;
+    if (this.floor === member) this.#giveFloor(null);
+    this.members.delete(member.id);
+    this.mixer.remove(member.seat);
+    member.plays?.close();
+    this.#watchModerators();
+    this.raise({ ...memberHeaders(this, member), Action: 'del-member' });
+    if (this.members.size === 0) void this.#finish();
+    else if (this.#endsWithout(member)) this.end();
+  }
+
+  /** Sends everybody out. */
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#options.onOver();
+    for (const member of [...this.members.values()]) member.leave();
+  }
+
+  /** A member has pressed a key; one with `dist-dtmf` presses it for all others. */
+  pressed(member: Member, digit: string): void {
+    if (!member.flags.has('dist-dtmf')) return;
+    const { digits, durationMs } = parseDigits(`${digit}@100`);
+    for (const other of this.members.values())
+      if (other !== member) void other.channel.leg.sendDigits(digits, durationMs);
+  }
+
+  /** Raises an event of this conference, now. */
+  raise(headers: EslHeaders): void {
+    this.#options.events.raise({ ...conferenceHeaders(this), ...headers });
+  }
+
+  /** Raises an event that an api command has caused, after its reply. */
+  raiseAfterReply(headers: EslHeaders): void {
+    this.#options.events.raiseAfterReply({ ...conferenceHeaders(this), ...headers });
+  }
+
+  /** As `raiseAfterReply`, with the headers of a member. */
+  raiseAbout(member: Member, action: string, extra: EslHeaders = {}): void {
+    this.raiseAfterReply({ ...memberHeaders(this, member), Action: action, ...extra });
+  }
+
+  /** Says that a member is being moved to another conference. */
+  raiseMove(member: Member, name: string): void {
+    const names = { 'Old-Conference-Name': this.name, 'New-Conference-Name': name };
+    this.raiseAfterReply({ ...memberHeaders(this, member), ...names, Action: 'transfer' });
+  }
+
+  #endsWithout(gone: Member): boolean {
+    const left = [...this.members.values()];
+    if (gone.flags.has('endconf') && !left.some(one => one.flags.has('endconf'))) return true;
+    return this.#endsBelowTwo && this.size < 2;
+  }
+
+  /** While a conference waits for its moderator, nobody hears anybody. */
+  #watchModerators(): void {
+    this.mixer.hushed = this.#waitsForModerator && ![...this.members.values()].some(one => one.moderator);
+  }
+
+  #tick(): void {
+    this.mixer.mix();
+    for (const member of this.members.values()) this.#listenTo(member);
+    this.#watchFloor();
+    this.recordings.frame(() => this.mixer.all());
+  }
+
+  #listenTo(member: Member): void {
+    const { seat, talk, flags } = member;
+    const change = talk.push(seat.level);
+    if (change === null) return;
+    if (seat.speaks) this.raise({ ...memberHeaders(this, member), Action: `${change}-talking` });
+    else if (change === 'start' && flags.has('mute-detect'))
+      this.raise({ ...memberHeaders(this, member), Action: 'mute-detect' });
+  }
+
+  /** The floor goes to whoever talks loudest when its holder does not talk, and to the newest member without a holder. */
+  #watchFloor(): void {
+    const { floor } = this;
+    if (floor?.talk.talking && floor.seat.speaks) return;
+    let next = floor;
+    for (const member of this.members.values()) {
+      const talks = member.talk.talking && member.seat.speaks;
+      if (!member.ghost && (talks ? member.seat.level > levelOf(next) : floor === null && levelOf(next) < 0))
+        next = member;
+    }
+    if (next !== null && next !== floor) this.#giveFloor(next);
+  }
+
+  #giveFloor(member: Member | null): void {
+    this.floor = member;
+    this.raise({ Action: 'floor-change', ...(member ? memberHeaders(this, member) : {}) });
+  }
+
+  #playedToMember(member: Member, file: string, samples: number): void {
+    const figures = playedHeaders(samples);
+    this.raise({ ...figures, Action: 'play-file-member-done', ...memberHeaders(this, member), File: file });
+  }
+
+  async #finish(): Promise<void> {
+    this.#over = true;
+    this.#options.onOver();
+    this.#unsubscribe();
+    this.plays.close();
+    await this.recordings.close();
+    this.raise({ Action: 'conference-destroy' });
+    this.#close();
+  }
+}
+
+/** How loud a talking member is; less than nothing without a member, nothing for a silent one. */
+function levelOf(member: Member | null): number {
+  if (!member) return -1;
+  return member.talk.talking && member.seat.speaks ? member.seat.level : 0;
+}

@@ -1,0 +1,114 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Channel } from '../channel.ts';
+import type { Core } from '../core.ts';
+import { Conference } from './conference.ts';
+import { ConferenceEvents } from './events.ts';
+import type { Member } from './member.ts';
+
+/** How a channel wants to join: `<name>[@<profile>][+[<pin>]][+flags{a|b}]`. */
+export interface JoinRequest {
+  name: string;
+  profile: string;
+  pin: string;
+  flags: ReadonlySet<string>;
+}
+
+const pattern = /^([^@+\s;]{1,128})(?:@([^+\s]{1,64}))?(?:\+(?!flags\{)([^+\s]{0,64}))?(?:\+flags\{([^}]{0,1024})\})?$/;
+const maxFlags = 64;
+
+/**
+ * Reads the argument of the `conference` application.
+ * @throws Error when it names no conference
+ */
+export function parseJoin(data: string): JoinRequest {
+  const match = pattern.exec(data.trim());
+  if (!match) throw new Error('no conference is named');
+  const [, name = '', profile = 'default', pin = '', flags = ''] = match;
+  return { name, profile, pin, flags: new Set(flags.split('|', maxFlags).map(flag => flag.trim().toLowerCase())) };
+}
+
+/** The conferences of a media server, by name. */
+export class Conferences {
+  readonly #core: Core;
+  readonly #events: ConferenceEvents;
+  readonly #open = new Map<string, Conference>();
+  readonly #moving = new Map<string, number>();
+  #lastId = 0;
+
+  constructor(core: Core) {
+    this.#core = core;
+    this.#events = new ConferenceEvents(core);
+  }
+
+  /** Conferences that can be joined, the newest first. */
+  list(): Conference[] {
+    return [...this.#open.values()].reverse();
+  }
+
+  /** The conference of a name, or undefined. */
+  get(name: string): Conference | undefined {
+    return this.#open.get(name);
+  }
+
+  /**
+   * Takes a channel into a conference, which begins with its first member.
+   * @throws Error when it is locked, full, protected by another pin, or must exist and does not
+   */
+  join(channel: Channel, request: JoinRequest): { conference: Conference; member: Member } {
+    const present = this.#open.get(request.name);
+    const refusal = present ? refusalOf(present) : request.flags.has('join-only') ? 'does not exist' : null;
+    if (refusal !== null) throw new Error(`conference ${request.name} ${refusal}`);
+    if (present && !samePin(present.pin, request.pin)) throw new Error(`conference ${request.name} has another pin`);
+    const conference = present ?? this.#create(request);
+    return { conference, member: conference.add(channel, this.#idFor(channel), request.flags) };
+  }
+
+  /** Why nobody can be moved to this conference now, or null. */
+  refusal(name: string): string | null {
+    const conference = this.#open.get(name);
+    if (conference && conference.pin !== '') return 'has a pin';
+    return conference ? refusalOf(conference) : null;
+  }
+
+  /** The next membership of this channel keeps the number of the present one. */
+  keepId(channel: Channel, id: number): void {
+    this.#moving.set(channel.uuid, id);
+  }
+
+  /** A channel that was being moved has hung up instead. */
+  forget(channel: Channel): void {
+    this.#moving.delete(channel.uuid);
+  }
+
+  #create({ name, profile, pin }: JoinRequest): Conference {
+    const conference: Conference = new Conference(this.#core, {
+      name,
+      profile,
+      pin,
+      events: this.#events,
+      onOver: () => {
+        if (this.#open.get(name) === conference) this.#open.delete(name);
+      },
+    });
+    this.#open.set(name, conference);
+    return conference;
+  }
+
+  #idFor(channel: Channel): number {
+    const kept = this.#moving.get(channel.uuid);
+    this.#moving.delete(channel.uuid);
+    return kept ?? ++this.#lastId;
+  }
+}
+
+function refusalOf(conference: Conference): string | null {
+  if (conference.locked) return 'is locked';
+  return conference.maxMembers > 0 && conference.size >= conference.maxMembers ? 'is full' : null;
+}
+
+/** A conference without a pin takes anybody. */
+function samePin(wanted: string, given: string): boolean {
+  if (wanted === '') return true;
+  const [one, other] = [wanted, given].map(pin => createHash('sha256').update(pin).digest());
+  return one !== undefined && other !== undefined && timingSafeEqual(one, other);
+}

@@ -1,0 +1,107 @@
+import { sendDigits } from '../digits.ts';
+import type { ConferenceCommand } from './command.ts';
+import { noMember, onMembers } from './command.ts';
+import type { Conference } from './conference.ts';
+import type { Member } from './member.ts';
+
+const who = '<[member_id|all]|last|non_moderator>';
+
+function setSpeaking(member: Member, conference: Conference, on: boolean): string {
+  member.seat.speaks = on;
+  member.talk.reset();
+  conference.raiseAbout(member, on ? 'unmute-member' : 'mute-member');
+  return `+OK ${on ? 'unmute' : 'mute'} ${member.id}\n`;
+}
+
+function setHearing(member: Member, conference: Conference, on: boolean): string {
+  member.seat.hears = on;
+  conference.raiseAbout(member, on ? 'undeaf-member' : 'deaf-member');
+  return `+OK ${on ? 'undeaf' : 'deaf'} ${member.id}\n`;
+}
+
+/** Sends a member out; its channel lives on. */
+function dismiss(member: Member, conference: Conference, action: string): void {
+  conference.raiseAbout(member, action);
+  member.leave();
+}
+
+/** What can be done with members: `mute`, `deaf`, `kick` and the like. */
+export const memberCommands: ConferenceCommand[] = [
+  onMembers('mute', `${who} [<quiet>]`, (member, conference) => setSpeaking(member, conference, false)),
+  onMembers('unmute', `${who} [<quiet>]`, (member, conference) => setSpeaking(member, conference, true)),
+  onMembers('tmute', `${who} [<quiet>]`, (member, conference) => setSpeaking(member, conference, !member.seat.speaks)),
+  onMembers('deaf', who, (member, conference) => setHearing(member, conference, false)),
+  onMembers('undeaf', who, (member, conference) => setHearing(member, conference, true)),
+  // There is no video, so there is nothing to mute in it.
+  onMembers('vmute', who, member => `+OK vmute ${member.id}\n`),
+  onMembers('unvmute', who, member => `+OK unvmute ${member.id}\n`),
+  onMembers('kick', `${who} [<optional sound file>]`, (member, conference) => {
+    dismiss(member, conference, 'kick-member');
+    return `+OK kicked ${member.id}\n`;
+  }),
+  onMembers('hup', who, (member, conference) => {
+    dismiss(member, conference, 'hup-member');
+    return `+OK hup ${member.id}\n`;
+  }),
+  onMembers('dtmf', '<[member_id|all|last|non_moderator]> <digits>', (member, conference, [digits]) => {
+    if (digits === undefined) return '-ERR no digits\n';
+    sendDigits(member.channel, digits);
+    conference.raiseAbout(member, 'dtmf-member', { Digits: digits.slice(0, 256) });
+    return `+OK sent ${digits.slice(0, 256)} to ${member.id}\n`;
+  }),
+  onMembers('energy', '<member_id|all|last|non_moderator> [<newval>]', (member, conference, [value]) => {
+    if (value !== undefined && /^\d{1,5}$/.test(value)) {
+      member.talk.energy = Number(value);
+      conference.raiseAbout(member, 'energy-level-member', { 'Energy-Level': value });
+    }
+    return `Energy ${member.id} = ${member.talk.energy}\n`;
+  }),
+  onMembers('saymember', '<member_id> <text>', () => '+OK (saymember) OK\n'),
+  {
+    name: 'relate',
+    run: (conference, [one, other, how]) => {
+      const [a, b] = [one, other].map(id => conference.members.get(Number(id)));
+      if (!a || !b)
+        return one && other && how
+          ? noMember(`${a ? other : one}`)
+          : 'relate <member_id> <other_member_id> [nospeak|nohear|clear]';
+      return relate(a, b, how ?? '');
+    },
+  },
+  {
+    name: 'transfer',
+    run: (conference, [name, ...ids]) => transfer(conference, name ?? '', ids.slice(0, 100)),
+  },
+];
+
+/** `nospeak`: the first is not heard by the second. `nohear`: the first does not hear the second. */
+function relate(a: Member, b: Member, how: string): string {
+  if (how === 'nospeak') b.seat.without.add(a.seat);
+  else if (how === 'nohear') a.seat.without.add(b.seat);
+  else if (how === 'clear')
+    for (const [one, two] of [
+      [a, b],
+      [b, a],
+    ] as const)
+      one.seat.without.delete(two.seat);
+  else return 'relate <member_id> <other_member_id> [nospeak|nohear|clear]';
+  return `+OK ${a.id}->${b.id} ${how} set\n`;
+}
+
+function transfer(conference: Conference, name: string, ids: string[]): string {
+  if (ids.length === 0) return 'transfer <conference_name> <member id> [...<member id>]';
+  if (!/^[^@+\s;]{1,128}$/.test(name)) return '-ERR no conference is named\n';
+  const refusal = name === conference.name ? 'is where they are' : conference.core.conferences.refusal(name);
+  if (refusal !== null) return `-ERR Conference ${name} ${refusal}\n`;
+  return ids.map(id => move(conference, name, id)).join('');
+}
+
+function move(conference: Conference, name: string, id: string): string {
+  const member = /^\d{1,10}$/.test(id) ? conference.members.get(Number(id)) : undefined;
+  if (!member || member.leaving) return noMember(id.slice(0, 64));
+  conference.raiseMove(member, name);
+  member.destination = name;
+  member.leave();
+  member.channel.executions.breakEverything();
+  return `+OK Member '${id}' sent to conference ${name}.\n`;
+}

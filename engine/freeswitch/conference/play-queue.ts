@@ -1,0 +1,101 @@
+import type { FrameSource } from '../../media/audio-leg.ts';
+import { openSource } from '../../media/sources/open-source.ts';
+import type { Core } from '../core.ts';
+import { fetchSound } from '../sound-cache.ts';
+
+const maxQueued = 100;
+const soonestDoneMs = 100;
+
+/** Where a queue plays, and who is told. */
+export interface PlayPort {
+  start(source: FrameSource, onEnd: () => void): () => void;
+  /** A file has been played, or stopped after this many samples. */
+  done(file: string, samples: number): void;
+}
+
+interface Item {
+  file: string;
+  source: FrameSource;
+  queuedAt: number;
+}
+
+/** Sounds that are played one after the other, to a whole conference or to one member. */
+export class PlayQueue {
+  readonly #port: PlayPort;
+  readonly #waiting: Item[] = [];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #current: { item: Item; stop: () => void } | null = null;
+
+  constructor(port: PlayPort) {
+    this.#port = port;
+  }
+
+  /** Sounds playing or waiting. */
+  get size(): number {
+    return this.#waiting.length + (this.#current ? 1 : 0);
+  }
+
+  /** Plays a sound after those that wait. False when there are too many. */
+  add(file: string, source: FrameSource): boolean {
+    if (this.size >= maxQueued) return false;
+    this.#waiting.push({ file, source, queuedAt: performance.now() });
+    if (!this.#current) this.#next();
+    return true;
+  }
+
+  /** Stops what plays, and with `all` what waits too; gives how many. */
+  stop(all: boolean): number {
+    const dropped = all ? this.#waiting.splice(0) : [];
+    const current = this.#current;
+    if (current) {
+      current.stop();
+      this.#finished(current.item);
+    }
+    for (const item of dropped) this.#tell(item, 0);
+    return dropped.length + (current ? 1 : 0);
+  }
+
+  /** Gives everything up without a word: there is nobody left to hear it. */
+  close(): void {
+    this.#waiting.length = 0;
+    this.#current?.stop();
+    this.#current = null;
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #next(): void {
+    const item = this.#waiting.shift();
+    this.#current = item
+      ? { item, stop: this.#port.start(item.source, () => this.#current?.item === item && this.#finished(item)) }
+      : null;
+  }
+
+  #finished(item: Item): void {
+    this.#next();
+    this.#tell(item, item.source.position ?? 0);
+  }
+
+  /**
+   * Not before the client knows what it waits for: drachtio-fsmrf looks for the end of a file only when all files of
+   * its list have been accepted (protocol page §8), so the end of a very short one would be missed.
+   */
+  #tell(item: Item, samples: number): void {
+    const wait = item.queuedAt + soonestDoneMs - performance.now();
+    if (wait <= 0) return this.#port.done(item.file, samples);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#port.done(item.file, samples);
+    }, wait);
+    this.#timers.add(timer);
+  }
+}
+
+/**
+ * Opens a sound as `conference … play` names it: a file, a tone, silence or an http address.
+ * @throws Error when it cannot be found or played
+ */
+export async function openSound({ options }: Core, file: string): Promise<FrameSource> {
+  const path = /^https?:\/\//i.test(file) ? await fetchSound(file, options.cacheDir) : file;
+  return openSource(path, { soundsDir: options.soundsDir });
+}

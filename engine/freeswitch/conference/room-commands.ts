@@ -1,0 +1,105 @@
+import type { ConferenceCommand } from './command.ts';
+import { membersOf, noMember } from './command.ts';
+import type { Conference } from './conference.ts';
+import type { Member } from './member.ts';
+import { openSound } from './play-queue.ts';
+
+const settable = ['max_members', 'sound_prefix', 'caller_id_name', 'caller_id_number', 'endconference_grace_time'];
+
+/** One line of `list`: who it is, what it may do, and its volumes and energy. */
+export function memberLine(conference: Conference, member: Member): string {
+  const { channel, seat, talk } = member;
+  const flags = [
+    seat.hears && 'hear',
+    seat.speaks && 'speak',
+    talk.talking && seat.speaks && 'talking',
+    conference.floor === member && 'floor',
+    member.moderator && 'moderator',
+    member.ghost && 'ghost',
+  ].filter(flag => flag !== false);
+  return `${member.id};${channel.name};${channel.uuid};unknown;;${flags.join('|')};0;0;${talk.energy}\n`;
+}
+
+function list(conference: Conference, [what]: string[]): string {
+  if (what === 'count') return String(conference.size);
+  const lines = conference.newestFirst().map(member => memberLine(conference, member));
+  return lines.join('');
+}
+
+function get(conference: Conference, [name = '']: string[]): string {
+  const values: Record<string, string> = {
+    max_members: String(conference.maxMembers),
+    rate: '8000',
+    count: String(conference.size),
+    count_ghosts: String(conference.ghosts),
+    run_time: String(Math.floor((Date.now() - conference.createdAt) / 1000)),
+    profile_name: conference.profile,
+    is_locked: conference.locked ? 'locked' : '',
+    uuid: conference.uuid,
+  };
+  if (Object.hasOwn(values, name)) return values[name] ?? '';
+  return settable.includes(name) ? (conference.parameters.get(name) ?? '') : 'get <parameter-name>';
+}
+
+/** Answers the value that was before. */
+function set(conference: Conference, [name = '', value]: string[]): string {
+  if (!settable.includes(name) || value === undefined) return `set <${settable.join('|')}> <value>`;
+  const before = get(conference, [name]);
+  if (name !== 'max_members') conference.parameters.set(name, value.slice(0, 1024));
+  else if (/^-?\d{1,6}$/.test(value)) conference.maxMembers = Math.max(0, Number(value));
+  else return '-ERR max_members must be a number\n';
+  return before;
+}
+
+function setLocked(conference: Conference, on: boolean): string {
+  conference.locked = on;
+  conference.raiseAfterReply({ Action: on ? 'lock' : 'unlock' });
+  return `+OK ${conference.name} ${on ? 'locked' : 'unlocked'}\n`;
+}
+
+/** `play <file> [async|<member id>]`, answered when the sound has been found and queued. */
+async function play(conference: Conference, [file, ...rest]: string[]): Promise<string> {
+  if (file === undefined) return 'play <file_path> [async|<member_id> [nomux]]';
+  const id = rest.find(word => /^\d{1,10}$/.test(word));
+  const member = id === undefined ? null : conference.members.get(Number(id));
+  if (member === undefined) return noMember(id ?? '');
+  const source = await openSound(conference.core, file).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    conference.core.options.log.debug({ conference: conference.name, file, reason }, 'sound cannot be played');
+    return null; // the answer says so
+  });
+  if (!source || conference.over) return notPlayed(conference, file);
+  const queue = member ? member.plays : conference.plays;
+  if (!queue?.add(file, source)) return '-ERR (play) too many files are waiting\n';
+  if (member) conference.raiseAbout(member, 'play-file-member', { File: file });
+  else conference.raiseAfterReply({ Action: 'play-file', File: file, Async: 'false' });
+  return `+OK (play) Playing file ${file}${member ? ` to member ${member.id}` : ''}\n`;
+}
+
+function notPlayed(conference: Conference, file: string): string {
+  const Error = 'File could not be played';
+  conference.raiseAfterReply({ Action: 'play-file', File: file, Async: 'false', Error });
+  return `-ERR (play) File: ${file} not found.\n`;
+}
+
+/** `stop [current|last|async|all] [<member id>]`. */
+function stop(conference: Conference, [what = '', id]: string[]): string {
+  if (!['current', 'last', 'async', 'all'].includes(what)) return 'stop <[current|all|async|last]> [<member_id>]';
+  const member = id === undefined ? undefined : membersOf(conference, id)?.[0];
+  if (id !== undefined && !member) return noMember(id.slice(0, 64));
+  const stopped = (member ? member.plays : conference.plays)?.stop(what === 'all') ?? 0;
+  return `+OK Stopped ${stopped} files.\n`;
+}
+
+/** What can be done with a whole conference: `list`, `get`, `set`, `lock`, `play` and the like. */
+export const roomCommands: ConferenceCommand[] = [
+  { name: 'list', run: list },
+  { name: 'get', run: get },
+  { name: 'set', run: set },
+  { name: 'lock', run: conference => setLocked(conference, true) },
+  { name: 'unlock', run: conference => setLocked(conference, false) },
+  { name: 'play', run: play },
+  { name: 'stop', run: stop },
+  { name: 'agc', run: () => 'agc <member_id|all|last|non_moderator> [<newval>]' },
+  { name: 'say', run: () => '-ERR (say) Error!\nsay <text>' },
+];
