@@ -18,6 +18,9 @@ export const espeakVoice = (language: string): string => {
   return ALIASES[primary] ?? tag;
 };
 
+/** Without `<audio src="…">`, which the program would play from any file that it can read. */
+const withoutFiles = (ssml: string): string => ssml.replace(/<\s*\/?\s*audio\b[^>]*>?/gi, ' ');
+
 /** espeak-ng: many languages and SSML, in about 10 ms a sentence, with the voice of a machine. */
 export const espeak = (options: { dir: string }): SpeechProvider => ({
   name: 'espeak-ng',
@@ -26,9 +29,9 @@ export const espeak = (options: { dir: string }): SpeechProvider => ({
   synthesize: async (speech, signal) => {
     const voice = speech.voice_id || espeakVoice(speech.language);
     if (!VOICE.test(voice)) throw new Error('espeak-ng has no such voice');
-    const markup = isSsml(speech.text) ? ['-m'] : [];
-    const args = ['-v', voice, '-b', '1', ...markup, '--stdin', '--stdout'];
-    const input = readable(speech.text);
+    const ssml = isSsml(speech.text);
+    const args = ['-v', voice, '-b', '1', ...(ssml ? ['-m'] : []), '--stdin', '--stdout'];
+    const input = ssml ? withoutFiles(readable(speech.text)) : readable(speech.text);
     const wav = await runTool({
       command: 'espeak-ng',
       args,

@@ -81,6 +81,18 @@ describe('text to speech', function () {
     }
   });
 
+  it('plays no file of the machine that SSML names', async () => {
+    const one = speech();
+    const seconds = async (text: string) =>
+      (await listen(await one.synthesize(say(text, { provider: 'provider_c', language: 'en-GB' })))).seconds;
+    const secret = await one.synthesize(say('A recording of somebody else that takes a good while to listen to.'));
+    const plain = await seconds('<speak>one two</speak>');
+    for (const markup of [`<audio src="${secret}"/>`, `<AUDIO\nsrc='${secret}'>`, `<au<audio>dio src="${secret}"/>`]) {
+      const marked = await seconds(`<speak>one ${markup} two</speak>`);
+      assert.ok(marked < plain + 1, `${markup}: ${plain} ${marked}`);
+    }
+  });
+
   it('speaks a plain text with < and & as it stands', async () => {
     const file = await speech().synthesize(say('1 < 2 & 3 > 2', { provider: 'provider_c' }));
     assert.ok((await listen(file)).seconds > 1);
