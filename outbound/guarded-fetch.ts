@@ -46,17 +46,24 @@ const RESERVED_V4 = [
 /** Only 2000::/3 is global unicast (RFC 4291); inside it some blocks are not. */
 const RESERVED_V6 = ['::/3', '4000::/2', '8000::/1', '2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
-const reserved = new BlockList();
-for (const [blocks, family] of [[RESERVED_V4, 'ipv4'] as const, [RESERVED_V6, 'ipv6'] as const])
+const blockList = (blocks: string[], family: 'ipv4' | 'ipv6'): BlockList => {
+  const list = new BlockList();
   for (const block of blocks) {
     const [address = '', bits] = block.split('/');
-    reserved.addSubnet(address, Number(bits), family);
+    list.addSubnet(address, Number(bits), family);
   }
+  return list;
+};
+
+/** Two lists, because one list takes an IPv4 address for its IPv6 form ::ffff:0:0/96 too. */
+const reservedV4 = blockList(RESERVED_V4, 'ipv4');
+const reservedV6 = blockList(RESERVED_V6, 'ipv6');
 
 /** True for an address that only means something on this machine or network: private, loopback, link-local, reserved. */
 export const isPrivateAddress = (address: string): boolean => {
   const family = isIP(address);
-  return family === 0 || reserved.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  if (family === 0) return true;
+  return family === 6 ? reservedV6.check(address, 'ipv6') : reservedV4.check(address, 'ipv4');
 };
 
 const isPublic = ({ address }: LookupAddress): boolean => !isPrivateAddress(address);
@@ -77,6 +84,11 @@ const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includ
 
 const limitOf = ({ timeout_ms, signal }: OutboundRequest): AbortSignal =>
   signal ? AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]) : AbortSignal.timeout(timeout_ms);
+
+/** The status is the answer; the body is read only to use the connection again, and given up at the deadline. */
+const readToEnd = (answer: Dispatcher.ResponseData, signal: AbortSignal): void => {
+  answer.body.dump({ limit: MOST_BODY, signal }).catch(() => undefined);
+};
 
 const collect = async (body: AsyncIterable<Buffer>, mostBytes: number): Promise<Buffer> => {
   const chunks: Buffer[] = [];
@@ -118,7 +130,7 @@ export class GuardedFetch {
   async send(given: OutboundRequest): Promise<number> {
     const signal = limitOf(given);
     const answer = await this.#follow(given, signal);
-    await answer.body.dump({ limit: MOST_BODY, signal });
+    readToEnd(answer, signal);
     return answer.statusCode;
   }
 
@@ -140,7 +152,7 @@ export class GuardedFetch {
     const signal = limitOf({ ...request, ...(given.signal ? { signal: given.signal } : {}) });
     const answer = await this.#follow(request, signal);
     if (answer.statusCode !== 200) {
-      await answer.body.dump({ limit: MOST_BODY, signal });
+      readToEnd(answer, signal);
       throw new Error(`${uri} answered ${answer.statusCode}`);
     }
     return collect(answer.body, given.mostBytes);
@@ -153,7 +165,7 @@ export class GuardedFetch {
       const answer = await this.#once(target, given, signal);
       const location = answer.headers['location'];
       if (!isRedirect(answer.statusCode) || typeof location !== 'string') return answer;
-      await answer.body.dump({ limit: MOST_BODY, signal });
+      readToEnd(answer, signal);
       if (redirects === MOST_REDIRECTS) throw new TargetRefused(`more than ${MOST_REDIRECTS} redirects`);
       target = this.#checked(location, target);
     }

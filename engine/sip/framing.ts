@@ -40,6 +40,8 @@ export class StreamParser {
   #skipBlank(): StreamItem | undefined {
     let at = 0;
     while (this.#held[at] === CR && this.#held[at + 1] === LF && at < 4) at += 2;
+    // Half a ping: the other half may be in the next chunk.
+    if (at === 2 && (this.#held.length === 2 || (this.#held.length === 3 && this.#held[2] === CR))) return undefined;
     this.#held = this.#held.subarray(at);
     return at === 4 ? { kind: 'ping' } : undefined;
   }

@@ -42,13 +42,14 @@ class Placement {
     const placed = await this.#dialAll();
     const sessions = placed.flatMap(one => one.sessions);
     const groupcalls = placed.flatMap(one => (one.groupcall ? [one.groupcall] : []));
+    const made = {
+      sessions,
+      calls: sessions.map(({ call }) => call),
+      groupcalls: groupcalls.map(one => one.groupcall),
+    };
     await Promise.all([...groupcalls, ...sessions].map(session => session.create()));
     await this.#chain(sessions);
-    return {
-      sessions,
-      calls: sessions.map(session => session.call),
-      groupcalls: groupcalls.map(session => session.groupcall),
-    };
+    return made; // as they were made, whatever has become of them meanwhile
   }
 
   async #dialAll(): Promise<Placed[]> {

@@ -38,7 +38,7 @@ export const startOurs = async (): Promise<System> => {
     number: number.body.number,
     domain: 'sip.trunkline.localhost',
     order: async uri => {
-      const { status, body } = await stack.api('POST', '/calls', {
+      const { status, body } = await stack.api<unknown>('POST', '/calls', {
         source,
         destinations: [{ type: 'sip', target: uri }],
         flow_id: flow.body.id,

@@ -1,6 +1,11 @@
 import { strict as assert } from 'node:assert';
+import type { Call } from '#contract/call';
 import { eventually, Office } from '../support/office.ts';
 import { sharedStack } from '../support/stack.ts';
+
+interface Refusal {
+  error: { reason: string; message: string };
+}
 
 const TONES: Record<string, number> = { 1: 700, 2: 1100, 3: 1500 };
 const HANGUP = 'f0000000-0000-4000-8000-0000000000ff';
@@ -96,9 +101,9 @@ describe('a call placed through the API', function () {
     const phone = await office.registered('1001');
     const call = await office.ring('1001', menu);
     const incoming = await phone.waitForCall();
-    const { status, body } = await office.stack.api('POST', `/calls/${call.id}/hangup`);
+    const { status, body } = await office.stack.api<Call>('POST', `/calls/${call.id}/hangup`);
     assert.equal(status, 200);
-    assert.equal((body as { status: string }).status, 'canceling');
+    assert.equal(body.status, 'canceling');
     await incoming.ended();
     const over = await office.ended(call.id);
     assert.deepEqual([over.hangup_by, over.hangup_reason], ['local', 'cancel']);
@@ -108,14 +113,14 @@ describe('a call placed through the API', function () {
 
   it('to an extension nobody registered is refused with a reason and leaves no record', async () => {
     const before = await office.calls(1);
-    const { status, body } = await office.stack.api('POST', '/calls', {
+    const { status, body } = await office.stack.api<Refusal>('POST', '/calls', {
       source: { type: 'tel', target: office.stack.welcome.number },
       destinations: [{ type: 'extension', target: '1999', target_name: '1999' }],
       actions: menu,
     });
     assert.equal(status, 400);
-    assert.equal((body as { error: { reason: string } }).error.reason, 'INVALID_ARGUMENT');
-    assert.match((body as { error: { message: string } }).error.message, /1999/);
+    assert.equal(body.error.reason, 'INVALID_ARGUMENT');
+    assert.match(body.error.message, /1999/);
     assert.deepEqual(
       (await office.calls(1)).map(one => one.id),
       before.map(one => one.id),

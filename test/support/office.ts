@@ -157,7 +157,7 @@ export class Office {
   }
 
   async #setWebhook(webhook_uri: string): Promise<void> {
-    const { status, body } = await this.stack.api('PUT', '/customer', { webhook_uri, webhook_method: 'POST' });
+    const { status, body } = await this.stack.api<unknown>('PUT', '/customer', { webhook_uri, webhook_method: 'POST' });
     assert.equal(status, 200, JSON.stringify(body));
   }
 
@@ -169,8 +169,8 @@ export class Office {
 
   /** What the engine still has open, by its own account (SIGUSR2); finished transactions linger by design. */
   async #engineHolds(): Promise<string[]> {
-    const { logs, processes } = this.stack;
-    const accounts = () => logs().filter(line => line.includes('"msg":"holds"'));
+    const { processes } = this.stack;
+    const accounts = () => this.stack.logs().filter(line => line.includes('"msg":"holds"'));
     const before = accounts().length;
     process.kill(processes.engine.pid, 'SIGUSR2');
     const lines = await eventually('the engine’s account', accounts, seen => seen.length > before);
