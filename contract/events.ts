@@ -3,6 +3,7 @@ import type { Call } from './call.ts';
 import type { Groupcall } from './groupcall.ts';
 import type { LiveKind } from './keys.ts';
 import type { Timestamp } from './time.ts';
+import type { TimelineNote } from './timeline.ts';
 
 /** Events of live resources, delivered to webhook and WebSocket (accounts-and-plumbing 28.1). */
 export const LIVE_EVENTS = {
@@ -83,6 +84,8 @@ export interface LiveEntry<K extends LiveKind = LiveKind> {
   data: LiveResources[K];
   /** In order; empty when a change is told to nobody. Ids are final. */
   events: { id: string; event_type: LiveEventType<K>; timestamp: Timestamp }[];
+  /** Entries for timelines only. */
+  notes?: TimelineNote[];
   /** The request that caused it, or empty. */
   request_id: string;
 }

@@ -12,7 +12,7 @@ export const keys = {
   live: (kind: LiveKind, id: string) => `tl:${kind}:${id}`,
   /** String with expiry: when a client deleted the record, for readers that find it in Redis still. */
   deleted: (kind: LiveKind, id: string) => `tl:deleted:${kind}:${id}`,
-  /** Stream of `LiveEntry`: every committed change, read by the projector. */
+  /** Stream of `LiveEntry` (every committed change) and `CallTrace`, read by the projector. */
   stream: 'tl:events',
   /** String with a lease (PX): JSON of a `NodeReport`; present while the media-app lives. */
   node: (nodeId: string) => `tl:node:${nodeId}`,

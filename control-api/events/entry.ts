@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { LIVE_EVENTS, type LiveEventType } from '#contract/events';
+import { isSet } from '#contract/ids';
 import { LIVE_KINDS } from '#contract/keys';
 import { NEVER, parseTimestamp, toRfc3339 } from '#contract/time';
 import type { NewEvent } from './log.ts';
+import { noteSchema, traceSchema, type OwnedNote, type Trace } from './trace.ts';
 
 const moment = z.string().refine(text => parseTimestamp(text) !== undefined, 'is no timestamp');
 
@@ -23,20 +25,25 @@ const entrySchema = z.object({
       timestamp: moment,
     }),
   ),
+  notes: z.array(noteSchema).optional(),
   request_id: z.string(),
 });
 
 export type Entry = z.infer<typeof entrySchema>;
 
 /** An entry of the stream as read: parsed, or refused with the reason. */
-export type Read =
-  { stream_id: string; text: string; entry: Entry } | { stream_id: string; text: string; reason: string };
+export type Read = { stream_id: string; text: string } & ({ entry: Entry } | { trace: Trace } | { reason: string });
+
+const parse = (text: string): { entry: Entry } | { trace: Trace } => {
+  const value = JSON.parse(text) as { kind?: unknown } | null;
+  return value?.kind === 'call_trace' ? { trace: traceSchema.parse(value) } : { entry: entrySchema.parse(value) };
+};
 
 /** Reads one entry of the stream; `fields` is the flat list of names and values that Redis answers. */
 export const readEntry = (streamId: string, fields: string[]): Read => {
   const text = fields[fields.indexOf('entry') + 1] ?? '';
   try {
-    return { stream_id: streamId, text, entry: entrySchema.parse(JSON.parse(text)) };
+    return { stream_id: streamId, text, ...parse(text) };
   } catch (error) {
     // A poison entry is kept apart and reported: it must not hold up what comes after it.
     return { stream_id: streamId, text, reason: error instanceof Error ? error.message : String(error) };
@@ -50,9 +57,23 @@ export const rowOf = (entry: Entry): Record<string, unknown> => {
   return { id, customer_id, version, data, tm_create: toRfc3339(data.tm_create), tm_delete: deleted ?? null };
 };
 
+const activeflowOf = (entry: Entry): string | undefined =>
+  entry.kind === 'activeflow' ? entry.id : entry.data.activeflow_id;
+
+/** The timeline entries that came with a change, and whose they are. */
+export const notesOf = (entry: Entry): OwnedNote[] => {
+  const activeflow_id = activeflowOf(entry);
+  const owner = { customer_id: entry.customer_id, resource_id: entry.id };
+  return (entry.notes ?? []).map(note => ({
+    ...note,
+    ...owner,
+    activeflow_id: isSet(activeflow_id) ? activeflow_id : null,
+  }));
+};
+
 /** The events an entry causes, in order. */
 export const eventsOf = (entry: Entry): NewEvent[] => {
-  const activeflow_id = entry.kind === 'activeflow' ? entry.id : entry.data.activeflow_id;
+  const activeflow_id = activeflowOf(entry);
   return entry.events.map(event => ({
     ...event,
     customer_id: entry.customer_id,

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { LIVE_KINDS, type LiveKind } from '#contract/keys';
 import { LIVE_TABLES } from '../live.ts';
-import { eventsOf, rowOf, type Entry, type Read } from './entry.ts';
+import { eventsOf, notesOf, rowOf, type Entry, type Read } from './entry.ts';
 import { appendEvents } from './log.ts';
+import { writeTimeline, type Trace } from './trace.ts';
 
 /** Only newer versions are written; a deletion by a client stays, whatever media-app still reports of the record. */
 const upsert = (table: string): string => `
@@ -21,6 +22,7 @@ export class CursorMoved extends Error {
 }
 
 const isRead = (read: Read): read is Read & { entry: Entry } => 'entry' in read;
+const isTrace = (read: Read): read is Read & { trace: Trace } => 'trace' in read;
 
 const newestOf = (entries: Entry[], kind: LiveKind): Entry[] => {
   const newest = new Map<string, Entry>();
@@ -44,7 +46,13 @@ const write = async (client: pg.Client, reads: Read[]): Promise<void> => {
     const rows = newestOf(entries, kind).map(rowOf);
     if (rows.length > 0) await client.query(upsert(LIVE_TABLES[kind]), [JSON.stringify(rows)]);
   }
-  await appendEvents(async (sql, parameter) => client.query(sql, [parameter]), entries.flatMap(eventsOf));
+  const run = async (sql: string, parameter: string): Promise<unknown> => client.query(sql, [parameter]);
+  await writeTimeline(
+    run,
+    entries.flatMap(notesOf),
+    reads.filter(isTrace).map(read => read.trace),
+  );
+  await appendEvents(run, entries.flatMap(eventsOf));
 };
 
 const setAside = async (client: pg.Client, reads: Read[]): Promise<void> => {
