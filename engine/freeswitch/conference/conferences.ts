@@ -13,7 +13,8 @@ export interface JoinRequest {
   flags: ReadonlySet<string>;
 }
 
-const pattern = /^([^@+\s;]{1,128})(?:@([^+\s]{1,64}))?(?:\+(?!flags\{)([^+\s]{0,64}))?(?:\+flags\{([^}]{0,1024})\})?$/;
+const pattern =
+  /^([^@+\s;]{1,128})(?:@([^@+\s;]{1,64}))?(?:\+(?!flags\{)([^+\s]{0,64}))?(?:\+flags\{([^}]{0,1024})\})?$/;
 const maxFlags = 64;
 
 /**
@@ -55,12 +56,13 @@ export class Conferences {
    * @throws Error when it is locked, full, protected by another pin, or must exist and does not
    */
   join(channel: Channel, request: JoinRequest): { conference: Conference; member: Member } {
+    const kept = this.#takeId(channel);
     const present = this.#open.get(request.name);
     const refusal = present ? refusalOf(present) : request.flags.has('join-only') ? 'does not exist' : null;
     if (refusal !== null) throw new Error(`conference ${request.name} ${refusal}`);
     if (present && !samePin(present.pin, request.pin)) throw new Error(`conference ${request.name} has another pin`);
     const conference = present ?? this.#create(request);
-    return { conference, member: conference.add(channel, this.#idFor(channel), request.flags) };
+    return { conference, member: conference.add(channel, kept ?? ++this.#lastId, request.flags) };
   }
 
   /** Why nobody can be moved to this conference now, or null. */
@@ -94,10 +96,10 @@ export class Conferences {
     return conference;
   }
 
-  #idFor(channel: Channel): number {
+  #takeId(channel: Channel): number | undefined {
     const kept = this.#moving.get(channel.uuid);
     this.#moving.delete(channel.uuid);
-    return kept ?? ++this.#lastId;
+    return kept;
   }
 }
 

@@ -23,7 +23,8 @@ interface Item {
 export class PlayQueue {
   readonly #port: PlayPort;
   readonly #waiting: Item[] = [];
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #untold: { item: Item; samples: number }[] = [];
+  #timer: NodeJS.Timeout | null = null;
   #current: { item: Item; stop: () => void } | null = null;
 
   constructor(port: PlayPort) {
@@ -60,8 +61,9 @@ export class PlayQueue {
     this.#waiting.length = 0;
     this.#current?.stop();
     this.#current = null;
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
+    this.#untold.length = 0;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
   }
 
   #next(): void {
@@ -78,16 +80,25 @@ export class PlayQueue {
 
   /**
    * Not before the client knows what it waits for: drachtio-fsmrf looks for the end of a file only when all files of
-   * its list have been accepted (protocol page §8), so the end of a very short one would be missed.
+   * its list have been accepted (protocol page §8), so the end of a very short one would be missed. In order, because it
+   * looks for one file after the other.
    */
   #tell(item: Item, samples: number): void {
-    const wait = item.queuedAt + soonestDoneMs - performance.now();
-    if (wait <= 0) return this.#port.done(item.file, samples);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#port.done(item.file, samples);
-    }, wait);
-    this.#timers.add(timer);
+    this.#untold.push({ item, samples });
+    if (!this.#timer) this.#tellDue();
+  }
+
+  #tellDue(): void {
+    this.#timer = null;
+    for (let next = this.#untold[0]; next; next = this.#untold[0]) {
+      const wait = next.item.queuedAt + soonestDoneMs - performance.now();
+      if (wait > 0) {
+        this.#timer = setTimeout(() => this.#tellDue(), wait);
+        return;
+      }
+      this.#untold.shift();
+      this.#port.done(next.item.file, next.samples);
+    }
   }
 }
 

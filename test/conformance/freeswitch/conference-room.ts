@@ -61,6 +61,8 @@ export async function createConference(under: EngineUnderTest, name = roomName()
   const media = under.media as unknown as { createConference(name: string, options: object): Promise<Conference> };
   const conference = await media.createConference(name, options);
   under.endpoints.push(conference.endpoint);
+  conference.endpoint.conn.socket.setNoDelay(true);
+  await conference.endpoint.api('create_uuid'); // its answer comes after the filter on the conference
   return conference;
 }
 
@@ -93,7 +95,11 @@ export async function hearsOnly({ peer }: Party, ...hz: number[]): Promise<void>
 }
 
 /** Collects the actions of a conference's events as its control connection sees them. */
-export function eventsOf(conference: Conference): { actions: string[]; of(action: string): EslEvent[] } {
+export function eventsOf(conference: Conference): {
+  actions: string[];
+  of(action: string): EslEvent[];
+  about(uuid: string): EslEvent[];
+} {
   const seen: EslEvent[] = [];
   const { conn } = conference.endpoint as unknown as { conn: EventEmitter };
   const actions: string[] = [];
@@ -101,5 +107,6 @@ export function eventsOf(conference: Conference): { actions: string[]; of(action
     seen.push(event);
     actions.push(event.getHeader('Action') ?? '');
   });
-  return { actions, of: action => seen.filter(event => event.getHeader('Action') === action) };
+  const those = (name: string, value: string) => seen.filter(event => event.getHeader(name) === value);
+  return { actions, of: action => those('Action', action), about: uuid => those('Unique-ID', uuid) };
 }

@@ -75,6 +75,8 @@ describe('conferences, by ear', function () {
     await Promise.all([hearsOnly(a), hearsOnly(b)]);
     assert.equal(await conference.unmute('all'), ids.map(id => `+OK unmute ${id}\n`).join(''));
     await Promise.all([hearsOnly(a, 700), hearsOnly(b, 440)]);
+    await a.endpoint.api('msleep', '500'); // time enough for what the control leg hears to come back
+    await Promise.all([hearsOnly(a, 700), hearsOnly(b, 440)]);
     await until(() => events.of('unmute-member').length === 3, 'the events');
     assert.deepEqual(
       events.of('mute-member').map(event => [event.getHeader('Member-ID'), event.getHeader('Speak')]),

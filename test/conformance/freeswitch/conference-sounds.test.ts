@@ -1,0 +1,249 @@
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Party } from './conference-room.ts';
+import { caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
+import type { EslEvent } from './engine-under-test.ts';
+import { EngineUnderTest, until } from './engine-under-test.ts';
+
+describe('sounds, recordings and events of a conference', function () {
+  this.timeout(15_000);
+  let under: EngineUnderTest;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+  });
+  afterEach(() => under.hangUp());
+  after(() => under.stop());
+
+  it('plays to everybody over their talk, and tells how much when it is done', async () => {
+    const conference = await createConference(under);
+    const [a, b] = [await party(under, conference, 440), await party(under, conference, 700)];
+    const played = conference.play('tone_stream://%(800,0,1200)');
+    await Promise.all([hearsOnly(a, 700, 1200), hearsOnly(b, 440, 1200)]);
+    assert.deepEqual(await played, { seconds: 0, milliseconds: 800, samples: 6400 });
+    await hearsOnly(a, 700);
+  });
+
+  it('plays a list in its order, also when every sound is shorter than a command takes', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 0);
+    const heard: number[] = [];
+    const played = conference.play(['tone_stream://%(300,0,1000)', 'tone_stream://%(300,0,1500)']);
+    for (const hz of [1000, 1500]) await a.peer.hears(hz).then(() => heard.push(hz));
+    assert.equal((await played).milliseconds, 600);
+    const short = ['tone_stream://%(20,0,1000)', 'silence_stream://20', 'tone_stream://%(20,0,1500)'];
+    assert.equal((await conference.play(short)).samples, 480);
+  });
+
+  it('plays to one member alone', async () => {
+    const conference = await createConference(under);
+    const [a, b] = [await party(under, conference, 440), await party(under, conference, 700)];
+    const events = eventsOf(conference);
+    await a.endpoint.confPlay('tone_stream://%(500,0,1200)');
+    await Promise.all([hearsOnly(a, 700, 1200), hearsOnly(b, 440)]);
+    await until(() => events.actions.includes('play-file-member-done'), 'the end');
+    const [done] = events.of('play-file-member-done');
+    assert.deepEqual(
+      ['Member-ID', 'milliseconds', 'File'].map(name => done?.getHeader(name)),
+      [String(a.endpoint.conf.memberId), '500', 'tone_stream://%(500,0,1200)'],
+    );
+    await assert.rejects(a.endpoint.confPlay('nosuch.wav'), /nosuch\.wav not found/);
+  });
+
+  it('stops what plays, and what waits', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 0);
+    const played = conference.play(['tone_stream://%(9000,0,1000)', 'tone_stream://%(9000,0,1500)']);
+    await hearsOnly(a, 1000);
+    assert.equal(await under.media.api(`conference ${conference.name} stop current`), '+OK Stopped 1 files.\n');
+    await hearsOnly(a, 1500);
+    assert.equal(await under.media.api(`conference ${conference.name} stop all`), '+OK Stopped 1 files.\n');
+    await played;
+    await hearsOnly(a);
+  });
+
+  it('says that a sound is missing, and goes on at once', async () => {
+    const conference = await createConference(under);
+    const events = eventsOf(conference);
+    assert.deepEqual(await conference.play('/nonexistent.wav'), { seconds: 0, milliseconds: 0, samples: 0 });
+    await until(() => events.of('play-file').length === 1, 'the event');
+    assert.equal(events.of('play-file')[0]?.getHeader('Error'), 'File could not be played');
+  });
+
+  it('keeps the queue of sounds within bounds', async () => {
+    const conference = await createConference(under);
+    const ask = () => under.media.api(`conference ${conference.name} play silence_stream://60000`);
+    const answers = await Promise.all(Array.from({ length: 105 }, ask));
+    assert.equal(answers.filter(answer => answer.startsWith('+OK')).length, 100);
+    assert.match(answers.at(-1) ?? '', /^-ERR \(play\) too many/);
+  });
+
+  it('records everybody, and leaves out what is said during a pause', async () => {
+    const conference = await createConference(under);
+    const [a, b] = [await party(under, conference, 440), await party(under, conference, 700)];
+    const file = join(under.directory, 'conference.wav');
+    const events = eventsOf(conference);
+    assert.equal(await conference.startRecording(file), `+OK Record file ${file}\n`);
+    assert.equal((await conference.chkRecord()).body, `+OK Record file ${file}\n`);
+    await Promise.all([hearsOnly(a, 700), hearsOnly(b, 440)]);
+    await new Promise(resolve => setTimeout(resolve, 400)); // what is recorded is time itself
+    await conference.pauseRecording(file);
+    [a, b].forEach(one => (one.peer.saying = 1000));
+    await Promise.all([hearsOnly(a, 1000), hearsOnly(b, 1000)]);
+    [a, b].forEach(one => (one.peer.saying = 0));
+    await Promise.all([hearsOnly(a), hearsOnly(b)]);
+    await conference.resumeRecording(file);
+    assert.equal(
+      await conference.stopRecording(file),
+      `Stopped recording file ${file}\n+OK Stopped recording 1 files\n`,
+    );
+    await until(() => events.of('stop-recording').length === 1, 'the event');
+    assert.deepEqual(
+      events.actions.filter(action => action.includes('record')),
+      ['start-recording', 'pause-recording', 'resume-recording', 'stop-recording'],
+    );
+    const [stopped] = events.of('stop-recording');
+    const bytes = await readFile(file);
+    assert.equal(stopped?.getHeader('Record-File-Size'), String(bytes.length));
+    assert.equal(Number(stopped?.getHeader('Samples-Out')) * 2, bytes.length - 44);
+    assert.equal((await conference.chkRecord()).body, '-ERR Conference is not being recorded.\n');
+    assert.deepEqual(await tonesIn(file), [440, 700]);
+  });
+
+  it('completes a recording when the conference ends', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 440);
+    const file = join(under.directory, 'ended.wav');
+    const events = eventsOf(conference);
+    await conference.startRecording(file);
+    await a.endpoint.api('msleep', '300');
+    await conference.destroy();
+    await until(() => events.actions.includes('conference-destroy'), 'the end');
+    assert.ok(events.actions.indexOf('stop-recording') < events.actions.indexOf('conference-destroy'));
+    assert.deepEqual(await tonesIn(file), [440]);
+  });
+
+  it('refuses to record what cannot be written, and the same file twice', async () => {
+    const conference = await createConference(under);
+    const file = join(under.directory, 'twice.wav');
+    await conference.startRecording(file);
+    await assert.rejects(conference.startRecording(file), /recorded already/);
+    await assert.rejects(conference.startRecording(join(file, 'below-a-file.wav')), /Cannot record/);
+    await assert.rejects(conference.stopRecording('/nosuch.wav'), /non-existant recording/);
+  });
+
+  it('tells who talks, and who has the floor', async () => {
+    const conference = await createConference(under);
+    const events = eventsOf(conference);
+    const a = await party(under, conference, 440);
+    const id = String(a.endpoint.conf.memberId);
+    await until(() => events.of('floor-change').some(event => event.getHeader('Member-ID') === id), 'the floor');
+    const [talk] = events.of('start-talking');
+    assert.deepEqual(
+      ['Member-ID', 'Talking', 'Speak', 'Energy-Level', 'Member-Type'].map(name => talk?.getHeader(name)),
+      [id, 'true', 'true', '100', 'member'],
+    );
+    assert.ok(Math.abs(Number(talk?.getHeader('Current-Energy')) - 5000) < 300);
+    a.peer.saying = 0;
+    await until(() => events.actions.includes('stop-talking'), 'the end of talk');
+    assert.deepEqual(
+      events.about(a.endpoint.uuid).map(event => event.getHeader('Action')),
+      ['add-member', 'start-talking', 'floor-change', 'stop-talking'],
+    );
+  });
+
+  it('tells a muted member with mute-detect that nobody hears it', async () => {
+    const conference = await createConference(under);
+    const told = once(conference, 'muteDetect');
+    const a = await party(under, conference, 440, { flags: { mute: true, muteDetect: true } });
+    const [event] = (await told) as [EslEvent];
+    assert.equal(event.getHeader('Member-ID'), String(a.endpoint.conf.memberId));
+  });
+
+  it('raises the headers of a leaving member in the order of the real server', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 440);
+    const events = eventsOf(conference);
+    await until(
+      () => events.of('floor-change').some(one => one.getHeader('Unique-ID') === a.endpoint.uuid),
+      'the floor',
+    );
+    await a.endpoint.unjoin();
+    await until(() => events.actions.includes('del-member'), 'the end');
+    assert.deepEqual(events.actions.slice(events.actions.indexOf('kick-member')).slice(0, 3), [
+      'kick-member',
+      'floor-change',
+      'del-member',
+    ]);
+    const [gone] = events.of('del-member');
+    assert.deepEqual(
+      ['Conference-Name', 'Conference-Size', 'Conference-Ghosts', 'Conference-Profile-Name', 'Unique-ID'].map(name =>
+        gone?.getHeader(name),
+      ),
+      [conference.name, '1', '0', 'default', a.endpoint.uuid],
+    );
+  });
+
+  it('answers wrong commands as the real server does', async () => {
+    const conference = await createConference(under);
+    const { name, memberId } = conference;
+    const answers: [string, string][] = [
+      [`${name} list count`, '1'],
+      [`${name} get rate`, '8000'],
+      [`${name} get nosuch`, 'get <parameter-name>'],
+      [
+        `${name} set energy 200`,
+        'set <max_members|sound_prefix|caller_id_name|caller_id_number|endconference_grace_time> <value>',
+      ],
+      [`${name} mute`, 'mute <[member_id|all]|last|non_moderator> [<quiet>]'],
+      [`${name} agc on`, 'agc <member_id|all|last|non_moderator> [<newval>]'],
+      [`${name} mute 999`, '-ERR Non-Existant ID 999\n'],
+      [`${name} kick 0x1`, '-ERR Non-Existant ID 0x1\n'],
+      [`${name} nosuchcommand`, "-ERR Conference command 'nosuchcommand' not found.\n"],
+      [`${name} tmute ${memberId}`, `+OK unmute ${memberId}\n`],
+      [`${name} tmute ${memberId}`, `+OK mute ${memberId}\n`],
+      [`${name} saymember ${memberId} hi`, '+OK (saymember) OK\n'],
+      [`${name} say hello`, '-ERR (say) Error!\nsay <text>'],
+      [`${name} stop all`, '+OK Stopped 0 files.\n'],
+      [`${name} energy all`, `Energy ${memberId} = 100\n`],
+      ['nosuch list', '-ERR Conference nosuch not found\n'],
+    ];
+    for (const [command, answer] of answers)
+      assert.equal(await under.media.api(`conference ${command}`), answer, command);
+  });
+
+  it('is not shaken by hostile names and arguments', async () => {
+    const one = await caller(under, 440);
+    for (const data of ['', '   ', '@x', 'a b', 'a;b', 'x'.repeat(5000), 'a+flags{'.repeat(500), '+++', 'a@b@c'])
+      assert.match(
+        (await one.endpoint.execute('conference', data)).getHeader('Application-Response') ?? '',
+        /^-ERR no conference/,
+        data.slice(0, 20),
+      );
+    const name = roomName();
+    await one.endpoint.join(name);
+    for (const command of [
+      'play',
+      'transfer',
+      'relate 1 2',
+      'recording',
+      'dtmf 1',
+      'set max_members -x',
+      'get __proto__',
+    ])
+      assert.doesNotMatch(await under.media.api(`conference ${name} ${command}`), /^\+OK/, command);
+  });
+
+  /** The tones in the first 400 ms of a file, by ear. */
+  async function tonesIn(file: string): Promise<number[]> {
+    const listener: Party = await caller(under, 0);
+    const played = listener.endpoint.play(file);
+    await until(() => listener.peer.tonesOf(160).length > 0, 'a tone');
+    await listener.endpoint.api('msleep', '100');
+    const tones = listener.peer.tonesOf(100);
+    await played;
+    return tones;
+  }
+});
