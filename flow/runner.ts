@@ -260,11 +260,14 @@ export class FlowRunner {
   }
 
   async #untilContinued(): Promise<void> {
+    const { signal } = this.#over;
+    let wake: () => void = () => undefined;
     await new Promise<void>(resolve => {
-      this.#unblock = resolve;
-      if (this.#over.signal.aborted) resolve();
-      this.#over.signal.addEventListener('abort', () => resolve(), { once: true });
+      this.#unblock = wake = resolve;
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', wake, { once: true });
     });
+    signal.removeEventListener('abort', wake);
     this.#unblock = undefined;
   }
 

@@ -119,6 +119,7 @@ export class Run {
     this.#recorder.event(event, 'activeflow');
     if (activeflow.status === 'ended') this.ended = this.#end();
     else this.call?.showAction(activeflow.current_action);
+    if (this.#recorder.full) this.stop('size_limit');
   }
 
   #end(): Ended {

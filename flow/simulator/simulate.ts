@@ -92,12 +92,11 @@ class Simulator {
   async #drive(): Promise<void> {
     await settled();
     while (this.#runs.some(run => !run.done)) {
-      if (this.#failure) throw this.#failure.error;
       if (this.#outside.size > 0) await Promise.allSettled(this.#outside);
-      else if (this.#recorder.full) this.#cut('size_limit');
       else this.#pass();
       await settled();
     }
+    if (this.#failure) throw this.#failure.error;
   }
 
   /** Lets time pass until the next thing happens, or ends what would wait for ever. */
