@@ -67,6 +67,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #muted = { read: false, write: false };
   #taps: readonly AudioTap[] = [];
   #overlays: readonly FrameSource[] = [];
+  #replacements: readonly FrameSource[] = [];
   #waiters: Waiter[] = [];
   #saidTick = -1;
   #remote: RemoteParty | null = null;
@@ -126,6 +127,16 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     const entry: FrameSource = { read: frame => source.read(frame) };
     this.#overlays = [...this.#overlays, entry];
     return () => this.#dropOverlay(entry);
+  }
+
+  /**
+   * Lets the party hear a source in place of everything else, until it ends or the returned function is called. What it
+   * hides goes on unheard. Of several the latest is heard.
+   */
+  addReplacement(source: FrameSource): () => void {
+    const entry: FrameSource = { read: frame => source.read(frame) };
+    this.#replacements = [...this.#replacements, entry];
+    return () => this.#dropReplacement(entry);
   }
 
   /** Lets two parties hear each other; takes both out of any other bridge. */
@@ -191,6 +202,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#resolveWaiters();
     this.#taps = [];
     this.#overlays = [];
+    this.#replacements = [];
     this.#source = null;
     this.#rtcp.close();
     this.#rtp.release();
@@ -219,6 +231,10 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       if (overlay.read(this.#played)) this.#mixPlayed();
       else this.#dropOverlay(overlay);
     }
+    for (const replacement of this.#replacements) {
+      if (replacement.read(this.#played)) heard.set(this.#played);
+      else this.#dropReplacement(replacement);
+    }
     if (this.#muted.write) heard.fill(0);
   }
 
@@ -229,6 +245,10 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   #dropOverlay(overlay: FrameSource): void {
     this.#overlays = this.#overlays.filter(one => one !== overlay);
+  }
+
+  #dropReplacement(replacement: FrameSource): void {
+    this.#replacements = this.#replacements.filter(one => one !== replacement);
   }
 
   #readSource(): boolean {

@@ -99,18 +99,18 @@ export const uuidRecvDtmf = onChannel(
   },
 );
 
-/** `uuid_audio <uuid> start read|write mute [<level>] | stop`. Volume levels are accepted and have no effect. */
+/** `uuid_audio <uuid> start read|write mute [<level>] | stop`; level 0 ends a mute. Volume levels have no effect. */
 export const uuidAudio: ApiCommand = {
   name: 'uuid_audio',
   run: (core, args) => {
-    const [uuid, action, direction, what] = wordsOf(args);
+    const [uuid, action, direction, what, level] = wordsOf(args);
     const channel = core.channels.get(uuid ?? '');
     if (uuid !== undefined && !channel) return noChannel;
     const directed = direction === 'read' || direction === 'write';
     if (!channel || !(action === 'stop' || (action === 'start' && directed)))
       return '-USAGE: <uuid> [start [read|write] [mute|level <level>]|stop]\n';
     if (action === 'stop') for (const one of ['read', 'write'] as const) channel.leg.mute(one, false);
-    else if (directed && what === 'mute') channel.leg.mute(direction, true);
+    else if (directed && what === 'mute') channel.leg.mute(direction, level !== '0');
     return '+OK\n';
   },
 };

@@ -5,6 +5,7 @@ import * as control from './control.ts';
 import { uuidRecord } from './record.ts';
 import * as server from './server.ts';
 import { uuidAudioFork } from './uuid-audio-fork.ts';
+import { uuidDisplace } from './uuid-displace.ts';
 import * as variables from './variables.ts';
 
 const all: ApiCommand[] = [
@@ -13,6 +14,7 @@ const all: ApiCommand[] = [
   ...Object.values(control),
   conference,
   uuidAudioFork,
+  uuidDisplace,
   uuidRecord,
 ];
 

@@ -1,0 +1,56 @@
+import { strict as assert } from 'node:assert';
+import { EngineUnderTest } from './engine-under-test.ts';
+
+const tone = (hz: number, ms = 20_000) => `tone_stream://%(${ms},0,${hz})`;
+
+describe('what a party hears in place of everything else (uuid_displace, uuid_audio)', () => {
+  let under: EngineUnderTest;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+  });
+  afterEach(() => under.hangUp());
+  after(() => under.stop());
+
+  it('hides a playback, which goes on unheard, until it is stopped', async () => {
+    const { endpoint, peer } = await under.call();
+    void endpoint.play(tone(440));
+    await peer.hears(440);
+    const answer = await endpoint.api('uuid_displace', `${endpoint.uuid} start ${tone(850)} 0 l`);
+    assert.equal(answer.body, '+OK Success\n');
+    await peer.hears(850);
+    await endpoint.api('uuid_displace', `${endpoint.uuid} stop ${tone(850)}`);
+    await peer.hears(440);
+  });
+
+  it('of several the latest is heard, and at its end the one before', async () => {
+    const { endpoint, peer } = await under.call();
+    await endpoint.api('uuid_displace', `${endpoint.uuid} start ${tone(850)}`);
+    await endpoint.api('uuid_displace', `${endpoint.uuid} start ${tone(1500, 400)}`);
+    await peer.hears(1500);
+    await peer.hears(850);
+  });
+
+  it('loops without end with flag l, and refuses the same file twice and what is not there', async () => {
+    const { endpoint, peer } = await under.call();
+    const order = (text: string) => endpoint.api('uuid_displace', `${endpoint.uuid} ${text}`).then(({ body }) => body);
+    assert.equal(await order(`start ${tone(700, 150)} 0 l`), '+OK Success\n');
+    await peer.hears(700, 600);
+    assert.equal(await order(`start ${tone(700, 150)} 0 l`), '-ERR Operation Failed\n');
+    assert.equal(await order('start no-such-file.wav'), '-ERR Operation Failed\n');
+    assert.equal(await order('stop no-such-file.wav'), '-ERR Operation Failed\n');
+    assert.equal(await order(`stop ${tone(700, 150)}`), '+OK Success\n');
+  });
+
+  it('uuid_audio mutes a direction and, with level 0, opens it again', async () => {
+    const { endpoint, peer } = await under.call();
+    void endpoint.execute('echo');
+    peer.saying = 600;
+    await peer.hears(600);
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start read mute 1`);
+    await endpoint.api('uuid_displace', `${endpoint.uuid} start ${tone(1000, 300)} 0 m`);
+    await peer.hears(1000);
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start read mute 0`);
+    await peer.hears(600);
+  });
+});
