@@ -38,9 +38,11 @@ export class AudioFork implements AudioTap {
   #paused: PauseKind | null = null;
   #graceful = false;
   #announced = false;
+  #stopped = false;
   #overran = false;
   #messages = 0;
   #ticks = 0;
+  #storing: Promise<void> | null = null;
 
   /** Begins to connect. `nextFile` numbers the channel's temporary files. */
   constructor(channel: Channel, options: ForkStart, nextFile: () => number) {
@@ -101,6 +103,7 @@ export class AudioFork implements AudioTap {
   /** Ends it all, after a last text: the socket closes with 1000, streamed audio falls silent, files are deleted. */
   stop(text: string | null): void {
     if (text !== null) this.#socket.send(text);
+    this.#stopped = true;
     this.alive = false;
     this.#removeTap();
     this.#removeOverlay?.();
@@ -164,7 +167,7 @@ export class AudioFork implements AudioTap {
     this.alive = false;
     this.#announce();
     this.#voice?.finish();
-    this.#raise('disconnect');
+    this.#inOrder(() => this.#raise('disconnect'));
   }
 
   #failed(reason: string): void {
@@ -174,29 +177,50 @@ export class AudioFork implements AudioTap {
 
   /** Counts what comes in; a far end that floods us is not read for the rest of the second. */
   #received(): boolean {
+    this.#announce();
     this.#messages += 1;
     if (this.#messages === messagesPerSecond) this.#socket.pause();
     return true;
   }
 
   #nextSecond(): void {
-    if (this.#messages >= messagesPerSecond) this.#socket.resume();
+    if (this.#messages >= messagesPerSecond && !this.#storing) this.#socket.resume();
     this.#messages = 0;
   }
 
   #onText(text: string): void {
     const message = readMessage(text);
-    if (message) this.#obey(message);
-    else
-      this.#channel.core.options.log.debug({ uuid: this.#channel.uuid, fork: this.name }, 'text of a fork is ignored');
+    const { log } = this.#channel.core.options;
+    if (!message) log.debug({ uuid: this.#channel.uuid, fork: this.name }, 'text of a fork is ignored');
+    else if (message.kind === 'play') this.#store(() => this.#offer(message.data, message.audio));
+    else this.#inOrder(() => this.#obey(message));
   }
 
-  #obey(message: ForkMessage): void {
+  /** At once, or after the sounds that are still being stored, so that the application is told everything in its order. */
+  #inOrder(step: () => void): void {
+    if (this.#storing) this.#store(step);
+    else step();
+  }
+
+  /** One after the other; what comes meanwhile is not read. */
+  #store(step: () => void | Promise<void>): void {
+    this.#socket.pause();
+    const done = (this.#storing ?? Promise.resolve()).then(step);
+    const work = done
+      .catch((error: unknown) => this.#warn(error, 'message of a fork is lost'))
+      .then(() => {
+        if (this.#storing !== work) return;
+        this.#storing = null;
+        this.#socket.resume();
+      });
+    this.#storing = work;
+  }
+
+  #obey(message: Exclude<ForkMessage, { kind: 'play' }>): void {
     if (message.kind === 'event') this.#raise(message.name, message.body === '' ? undefined : message.body);
     else if (message.kind === 'kill') this.#kill();
     else if (message.kind === 'mark') this.#voice?.mark(message.name);
-    else if (message.kind === 'clear-marks') this.#voice?.clearMarks();
-    else void this.#offer(message.data, message.audio);
+    else this.#voice?.clearMarks();
   }
 
   #kill(): void {
@@ -217,10 +241,11 @@ export class AudioFork implements AudioTap {
     } catch (error) {
       this.#warn(error, 'sound of a fork cannot be stored'); // told without a file, as a sound of unknown kind
     }
-    if (this.alive) this.#raise('play_audio', JSON.stringify(file === undefined ? data : { ...data, file }));
+    this.#raise('play_audio', JSON.stringify(file === undefined ? data : { ...data, file }));
   }
 
   #raise(name: string, body?: string): void {
+    if (this.#stopped) return;
     this.#channel.core.raiseCustomFor(this.#channel, `mod_audio_fork::${name}`, body);
   }
 

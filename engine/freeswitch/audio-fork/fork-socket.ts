@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { TLSSocket } from 'node:tls';
+import { checkServerIdentity, TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 
 const subprotocol = 'audio.drachtio.org';
@@ -136,17 +136,17 @@ function clientOptions(address: URL, options: ForkSocketOptions): WebSocket.Clie
       ...(credentials ? { Authorization: `Basic ${basic}` } : {}),
     },
     ...(lax ? { rejectUnauthorized: false } : {}),
-    finishRequest: request => finish(request, lax ? options : null),
+    finishRequest: request => finish(request, address.hostname, lax ? options : null),
   };
 }
 
 /** A certificate that is not perfect is looked at before anything is sent, the password above all. */
-function finish(request: ClientRequest, forgiving: ForkSocketOptions | null): void {
+function finish(request: ClientRequest, host: string, forgiving: ForkSocketOptions | null): void {
   request.prependOnceListener('upgrade', tolerateSilence);
   if (!forgiving) return void request.end();
   request.once('socket', socket =>
     socket.once('secureConnect', () => {
-      const problem = socket instanceof TLSSocket ? problemOf(socket, forgiving) : null;
+      const problem = socket instanceof TLSSocket ? problemOf(socket, host, forgiving) : null;
       if (problem === null) request.end();
       else request.destroy(Object.assign(new Error('certificate refused'), { code: problem }));
     }),
@@ -159,16 +159,19 @@ function tolerateSilence(response: IncomingMessage): void {
 }
 
 const selfSigned = ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'];
+const expired = 'CERT_HAS_EXPIRED';
+const otherName = 'ERR_TLS_CERT_ALTNAME_INVALID';
 
-function problemOf(socket: TLSSocket, options: ForkSocketOptions): string | null {
-  if (socket.authorized) return null;
-  const { code } = Object(socket.authorizationError) as { code?: string };
-  const problem = code ?? String(socket.authorizationError);
-  const forgiven =
-    (options.allowSelfSigned && selfSigned.includes(problem)) ||
-    (options.allowExpired && problem === 'CERT_HAS_EXPIRED') ||
-    (options.skipHostnameCheck && problem === 'ERR_TLS_CERT_ALTNAME_INVALID');
-  return forgiven ? null : problem;
+/** The first thing wrong with a certificate that is not forgiven. Node stops at its first finding, so the rest is looked at here. */
+function problemOf(socket: TLSSocket, host: string, options: ForkSocketOptions): string | null {
+  const certificate = socket.getPeerCertificate();
+  const found = new Set(socket.authorized ? [] : [String(socket.authorizationError)]);
+  if (Date.parse(certificate.valid_to) < Date.now()) found.add(expired);
+  if (checkServerIdentity(host, certificate)) found.add(otherName);
+  if (options.allowSelfSigned) for (const one of selfSigned) found.delete(one);
+  if (options.allowExpired) found.delete(expired);
+  if (options.skipHostnameCheck) found.delete(otherName);
+  return [...found][0] ?? null;
 }
 
 const tlsCodes = /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|CRL_|DEPTH_|SELF_|UNABLE_TO_|HOSTNAME_|INVALID_)/;

@@ -1,8 +1,10 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const maxBytes = 64 * 1024 * 1024;
+const maxAgeMs = 86_400_000;
 const rates = [8, 16, 24, 32, 48, 64];
+const swept = new Set<string>();
 
 /** The temporary files of `playAudio`: kept while their fork lives, the oldest given up beyond 64 MB. */
 export class PlayFiles {
@@ -20,6 +22,7 @@ export class PlayFiles {
    */
   async store(name: string, audio: Buffer): Promise<string> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    await sweep(this.#directory);
     const path = join(this.#directory, name);
     this.#files.push({ path, bytes: audio.length });
     await writeFile(path, audio, { mode: 0o600 });
@@ -41,6 +44,17 @@ export class PlayFiles {
       bytes -= oldest?.bytes ?? 0;
       if (oldest) await rm(oldest.path, { force: true });
     }
+  }
+}
+
+/** Deletes what a process that crashed has left behind, once: files older than a day. */
+async function sweep(directory: string): Promise<void> {
+  if (swept.has(directory)) return;
+  swept.add(directory);
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    const facts = await stat(path).catch(() => null); // gone meanwhile: all the better
+    if (facts?.isFile() && Date.now() - facts.mtimeMs > maxAgeMs) await rm(path, { force: true });
   }
 }
 
