@@ -54,7 +54,7 @@ export const route = async (
 };
 
 const sipRoute = (services: Services, source: Address, destination: Address): Route => {
-  if (!parseSipUri(destination.target))
+  if (/[\s<>"]/.test(destination.target) || !parseSipUri(destination.target))
     throw new PlatformError('INVALID_ARGUMENT', `${destination.target} is not a SIP URI.`);
   const headers = headersOf(source, services.settings.SIP_DOMAIN);
   return { kind: 'call', targets: [{ uri: destination.target, proxy: '', sip_server: '', headers }] };

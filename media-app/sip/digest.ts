@@ -48,9 +48,12 @@ const expectedResponse = (fields: Record<string, string>, method: string, realm:
 export class Digest {
   readonly #redis: Redis;
   readonly #algorithms: string[];
+  readonly #now: () => number;
   #secret: Promise<string> | undefined;
 
-  constructor(redis: Redis, algorithms: string[]) {
+  /** @param now milliseconds since the epoch */
+  constructor(redis: Redis, algorithms: string[], now: () => number = Date.now) {
+    this.#now = now;
     this.#redis = redis;
     this.#algorithms = algorithms.filter(name => HASHES[name.toUpperCase()]);
   }
@@ -93,14 +96,14 @@ export class Digest {
   }
 
   async #newNonce(): Promise<string> {
-    const body = `${Date.now().toString(36)}.${randomBytes(9).toString('base64url')}`;
+    const body = `${this.#now().toString(36)}.${randomBytes(9).toString('base64url')}`;
     return `${body}.${await this.#sign(body)}`;
   }
 
   async #ageOf(nonce: string): Promise<number | undefined> {
     const [time = '', salt = '', signature = ''] = nonce.split('.');
     if (!equal(signature, await this.#sign(`${time}.${salt}`))) return undefined;
-    return Date.now() - Number.parseInt(time, 36);
+    return this.#now() - Number.parseInt(time, 36);
   }
 
   async #sign(body: string): Promise<string> {
