@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { Office } from '../support/office.ts';
-import { TestPhone } from '../support/phone.ts';
+import type { TestPhone } from '../support/phone.ts';
 import { sharedStack } from '../support/stack.ts';
 
 describe('phones register', function () {
