@@ -95,4 +95,42 @@ describe('the guard of outbound requests', () => {
     server.closeAllConnections();
     server.close();
   });
+
+  describe('that keep the answer', () => {
+    const open = new GuardedFetch({ allowPrivateTargets: true });
+    after(() => open.close());
+
+    const answering = async (status: number, body: string) => {
+      const seen: [string | undefined, string][] = [];
+      const server = createServer((incoming, response) => {
+        let text = '';
+        incoming.on('data', chunk => (text += String(chunk)));
+        incoming.on('end', () => {
+          seen.push([incoming.method, text]);
+          response.writeHead(status).end(body);
+        });
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return { server, seen, uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+    };
+
+    it('carry status and body, whatever the status', async () => {
+      const { server, seen, uri } = await answering(404, 'gone');
+      const { status, body } = await open.exchange({ ...request, uri }, 100);
+      assert.deepEqual([status, body.toString(), seen], [404, 'gone', [['POST', '{}']]]);
+      server.close();
+    });
+
+    it('fail when the body is larger than wanted', async () => {
+      const { server, uri } = await answering(200, 'x'.repeat(101));
+      await assert.rejects(open.exchange({ ...request, uri }, 100), /more than 100 bytes/);
+      server.close();
+    });
+
+    it('are refused where the target is private', async () => {
+      const guarded = new GuardedFetch({ allowPrivateTargets: false });
+      await assert.rejects(guarded.exchange({ ...request, uri: 'http://127.0.0.1/' }, 100), TargetRefused);
+      await guarded.close();
+    });
+  });
 });
