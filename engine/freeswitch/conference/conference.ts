@@ -209,7 +209,7 @@ export class Conference {
     this.#over = true;
     this.#options.onOver();
     this.#unsubscribe();
-    this.plays.close();
+    this.plays.end();
     await this.recordings.close();
     this.raise({ Action: 'conference-destroy' });
     this.#close();

@@ -13,8 +13,8 @@ export interface JoinRequest {
   flags: ReadonlySet<string>;
 }
 
-const pattern =
-  /^([^@+\s;]{1,128})(?:@([^@+\s;]{1,64}))?(?:\+(?!flags\{)([^+\s]{0,64}))?(?:\+flags\{([^}]{0,1024})\})?$/;
+const pattern = /^([^@+]+)(?:@([^@+]+))?(?:\+(?!flags\{)([^+]*))?(?:\+flags\{([^}]*)\})?$/;
+const maxData = 2048;
 const maxFlags = 64;
 
 /**
@@ -22,10 +22,15 @@ const maxFlags = 64;
  * @throws Error when it names no conference
  */
 export function parseJoin(data: string): JoinRequest {
-  const match = pattern.exec(data.trim());
-  if (!match) throw new Error('no conference is named');
-  const [, name = '', profile = 'default', pin = '', flags = ''] = match;
+  const match = data.length > maxData ? null : pattern.exec(data.trim());
+  const [, name = '', profile = 'default', pin = '', flags = ''] = match ?? [];
+  if (!isRoomName(name) || !isRoomName(profile) || pin.length > 64) throw new Error('no conference is named');
   return { name, profile, pin, flags: new Set(flags.split('|', maxFlags).map(flag => flag.trim().toLowerCase())) };
+}
+
+/** Whether a text can name a conference in commands and events. */
+export function isRoomName(text: string): boolean {
+  return /^[^@+\s;\p{Cc}]{1,128}$/u.test(text);
 }
 
 /** The conferences of a media server, by name. */

@@ -2,6 +2,7 @@ import { sendDigits } from '../digits.ts';
 import type { ConferenceCommand } from './command.ts';
 import { noMember, onMembers } from './command.ts';
 import type { Conference } from './conference.ts';
+import { isRoomName } from './conferences.ts';
 import type { Member } from './member.ts';
 
 const who = '<[member_id|all]|last|non_moderator>';
@@ -90,7 +91,7 @@ function relate(a: Member, b: Member, how: string): string {
 
 function transfer(conference: Conference, name: string, ids: string[]): string {
   if (ids.length === 0) return 'transfer <conference_name> <member id> [...<member id>]';
-  if (!/^[^@+\s;]{1,128}$/.test(name)) return '-ERR no conference is named\n';
+  if (!isRoomName(name)) return '-ERR no conference is named\n';
   const refusal = name === conference.name ? 'is where they are' : conference.core.conferences.refusal(name);
   if (refusal !== null) return `-ERR Conference ${name} ${refusal}\n`;
   return ids.map(id => move(conference, name, id)).join('');

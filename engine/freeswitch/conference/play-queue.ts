@@ -56,6 +56,14 @@ export class PlayQueue {
     return dropped.length + (current ? 1 : 0);
   }
 
+  /** Stops everything and tells so at once: whoever waits for a sound need not wait for ever. */
+  end(): void {
+    this.stop(true);
+    const untold = this.#untold.splice(0);
+    this.close();
+    for (const { item, samples } of untold) this.#port.done(item.file, samples);
+  }
+
   /** Gives everything up without a word: there is nobody left to hear it. */
   close(): void {
     this.#waiting.length = 0;

@@ -64,6 +64,15 @@ describe('sounds, recordings and events of a conference', function () {
     await hearsOnly(a);
   });
 
+  it('settles what waits for a sound when the conference ends', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 0);
+    const played = conference.play(['tone_stream://%(9000,0,1000)', 'tone_stream://%(9000,0,1500)']);
+    await hearsOnly(a, 1000);
+    await conference.destroy();
+    assert.ok((await played).milliseconds < 9000);
+  });
+
   it('says that a sound is missing, and goes on at once', async () => {
     const conference = await createConference(under);
     const events = eventsOf(conference);

@@ -226,6 +226,18 @@ describe('conferences, by ear', function () {
     assert.equal(await under.media.api(`conference ${name} list count`), '1');
   });
 
+  it('lets a member go whose channel is parked, and keeps one who only has a break', async () => {
+    const name = roomName();
+    const [a, b] = [await party(under, name, 440), await party(under, name, 700)];
+    await under.media.api(`uuid_break ${a.endpoint.uuid} all`);
+    await under.media.api(`uuid_park ${b.endpoint.uuid}`);
+    await Promise.all([hearsOnly(a), hearsOnly(b)]);
+    assert.match(
+      await under.media.api(`conference ${name} list`),
+      new RegExp(`^${a.endpoint.conf.memberId};[^\\n]*\n$`),
+    );
+  });
+
   it('passes the keys of a member with dist-dtmf to the others, and sends keys by command', async () => {
     const name = roomName();
     const a = await party(under, name, 0, { flags: { distDtmf: true } });
