@@ -16,6 +16,9 @@ const READY_TIMEOUT_MS = 90_000;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const note = (text: string): void => print(formatLine(new Date(), 'trunkline', 'info', text, false));
 
+/** npm passes on the SIGINT that the terminal has sent to everybody: signals this close together are one Ctrl-C. */
+const ONE_CTRL_C_MS = 700;
+
 /** Runs until a signal asks for the end. The second signal stops at once what the first asked to stop in order. */
 class Start {
   private readonly settings: Settings;
@@ -23,6 +26,7 @@ class Start {
   private readonly ended = new AbortController();
   private unlock: (() => void) | undefined;
   private ending: Promise<void> | undefined;
+  private endingSince = 0;
 
   constructor(settings: Settings) {
     this.settings = settings;
@@ -82,10 +86,12 @@ class Start {
   end(code: number): Promise<void> {
     this.ended.abort();
     if (this.ending) {
+      if (performance.now() - this.endingSince < ONE_CTRL_C_MS) return this.ending;
       note('stopping at once …');
       return this.supervisor.stopNow();
     }
     if (this.supervisor.busy) note('stopping … (Ctrl-C again stops at once)');
+    this.endingSince = performance.now();
     this.ending = this.stopInOrder(code);
     return this.ending;
   }

@@ -61,7 +61,7 @@ export const portHolder = (transport: Transport, port: number): { pid: number; p
   const pid = readdirSync('/proc').find(name => /^\d+$/.test(name) && holdsSocket(name, links));
   return pid === undefined
     ? undefined
-    : { pid: Number(pid), program: commandLineOf(Number(pid)).slice(0, 120) || 'unknown' };
+    : { pid: Number(pid), program: commandLineOf(Number(pid)).replace(/\s+/g, ' ').slice(0, 120) || 'unknown' };
 };
 
 const tryTcp = (host: string, port: number): Promise<string | undefined> =>

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { anyRunning, Child } from '../../scripts/start/child.ts';
 import { askHealth } from '../../scripts/start/health.ts';
 import { freePorts } from '../../scripts/start/ports.ts';
@@ -42,10 +43,9 @@ describe('npm start', function () {
     return { child, lines };
   };
 
-  const children = (): number[] =>
-    Object.values((JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as RunFile).processes).map(
-      one => one.pid,
-    );
+  const processes = (): RunFile['processes'] =>
+    (JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as RunFile).processes;
+  const children = (): number[] => Object.values(processes()).map(one => one.pid);
 
   const welcome = (): string => readFileSync(join(dataDir, 'welcome.json'), 'utf8');
 
@@ -86,12 +86,25 @@ describe('npm start', function () {
     assert.deepEqual(anyRunning(pids), []);
   });
 
-  it('two Ctrl-C stop at once and leave nothing running', async () => {
-    const { child } = await start();
+  it('one Ctrl-C stops in order, although the terminal and npm both send it', async () => {
+    const { child, lines } = await start();
     const pids = children();
     process.kill(child.pid, 'SIGINT');
     process.kill(child.pid, 'SIGINT');
     assert.equal(await waitGone(child.pid, 20_000), true);
     assert.deepEqual(anyRunning(pids), []);
+    assert.doesNotMatch(lines.join('\n'), /stopping at once/);
+  });
+
+  it('a second Ctrl-C stops at once what does not stop in order, and leaves nothing running', async () => {
+    const { child, lines } = await start();
+    const pids = children();
+    process.kill(processes()['media-app']?.pid ?? 0, 'SIGSTOP');
+    process.kill(child.pid, 'SIGINT');
+    await wait(1000); // a person's second thought
+    process.kill(child.pid, 'SIGINT');
+    assert.equal(await waitGone(child.pid, 20_000), true);
+    assert.deepEqual(anyRunning(pids), []);
+    assert.match(lines.join('\n'), /stopping at once/);
   });
 });

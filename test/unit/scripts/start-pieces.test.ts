@@ -42,6 +42,20 @@ describe('a port that npm start needs', () => {
     assert.match(sentence, new RegExp(`^UDP port ${port} .*process ${process.pid}`));
   });
 
+  it('is reported on one line, whatever the process was started with', async () => {
+    const code =
+      'const server = require("net").createServer();\nserver.listen(0, "127.0.0.1", () => console.log(server.address().port))';
+    let port = 0;
+    const child = await Child.startUntil(
+      { command: process.execPath, args: ['-e', code], stopSignal: 'SIGTERM', onLine: line => (port = Number(line)) },
+      line => /^\d+$/.test(line),
+      10_000,
+    );
+    const sentence = await portProblem('tcp', '127.0.0.1', port, 'HTTP_PORT');
+    await child.kill();
+    assert.match(sentence ?? '', new RegExp(`process ${child.pid} \\([^\\n]*\\): .*HTTP_PORT\\.$`));
+  });
+
   it('is no problem when it is free', async () => {
     const [http, sip] = await freePorts(2);
     await checkPorts(readSettings({ HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '61000-61100' }));
