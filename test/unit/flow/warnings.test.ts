@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { ActionInput } from '#contract/action';
+import { unavailableActions } from '#flow/actions/unavailable';
 import type { Reference } from '#flow/graph';
 import { validateActions } from '#flow/validate';
 import { warningsOf } from '#flow/warnings';
@@ -99,7 +100,6 @@ const cases: [title: string, actions: ActionInput[], warnings: string[], referen
     ['0 invalid_option'],
   ],
   ['two actions with one id', [talk('a'), talk('a')], ['1 duplicate_id']],
-  ['a type of a later version', [action('m', 'message_send')], ['0 unavailable']],
   [
     'what comes after more actions than may run',
     Array.from({ length: 103 }, (_, n) => action(`${n}`, 'variable_set', { key: 'k' })),
@@ -112,6 +112,11 @@ describe('the warnings of a flow', () => {
     it(`${title}: ${warnings.map(text => text.split(' ')[1]).join(', ') || 'none'}`, () => {
       assert.deepEqual(found(actions, reference), warnings);
     });
+
+  it('name every type of a later version', () => {
+    for (const { type } of unavailableActions)
+      assert.ok(found([talk('t'), action('m', type)]).includes('1 unavailable'), type);
+  });
 
   it('name the action and the field', () => {
     const [warning] = warningsOf(validateActions([branch('b', 'nowhere', 'b')]), incoming);
