@@ -1,7 +1,10 @@
+import { rm } from 'node:fs/promises';
+import type { Recorded, RecordingLayout } from '../media/recorder.ts';
 import { Recorder } from '../media/recorder.ts';
 import type { Channel } from './channel.ts';
 
 const maxRecordings = 16;
+const maxRate = 48_000;
 const silence = new Int16Array(160);
 
 /** A recording that runs beside whatever the channel does, both sides of the call, until it is stopped. */
@@ -10,11 +13,14 @@ export class SessionRecording {
   readonly #channel: Channel;
   readonly #recorder: Recorder;
   readonly #removeTap: () => void;
+  readonly #minMs: number;
   #masked = false;
   #stopped: Promise<void> | null = null;
 
-  constructor(channel: Channel, path: string, recorder: Recorder) {
+  /** `minMs`: a file shorter than this is thrown away at the end. */
+  constructor(channel: Channel, path: string, recorder: Recorder, minMs = 0) {
     this.path = path;
+    this.#minMs = minMs;
     this.#channel = channel;
     this.#recorder = recorder;
     this.#removeTap = channel.leg.addTap({ frame: (said, heard) => this.#frame(said, heard) });
@@ -44,38 +50,75 @@ export class SessionRecording {
     this.#removeTap();
     channel.recordings.delete(this.path);
     try {
-      const { samples, bytes } = await this.#recorder.stop();
-      setRecordFigures(channel, samples, bytes);
+      const recorded = await this.#recorder.stop();
+      setRecordFigures(channel, recorded);
+      if (recorded.duration_ms < this.#minMs) await this.#discard();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       channel.core.options.log.warn({ uuid: channel.uuid, file: this.path, reason }, 'recording is incomplete');
     }
     channel.raise('RECORD_STOP', { 'Record-File-Path': this.path });
   }
+
+  async #discard(): Promise<void> {
+    await rm(this.path, { force: true });
+    this.#channel.set('RECORD_DISCARDED', 'true');
+  }
 }
 
 /** The variables that tell how much was recorded. */
-export function setRecordFigures(channel: Channel, samples: number, bytes: number): void {
-  const ms = Math.round(samples / 8);
+export function setRecordFigures(channel: Channel, { samples, duration_ms, bytes }: Recorded): void {
   channel.set('record_file_size', String(bytes));
-  channel.set('record_seconds', String(Math.floor(ms / 1000)));
-  channel.set('record_ms', String(ms));
+  channel.set('record_seconds', String(Math.floor(duration_ms / 1000)));
+  channel.set('record_ms', String(duration_ms));
   channel.set('record_samples', String(samples));
 }
 
 /**
- * Starts recording both sides of the call; RECORD_STEREO=true keeps them apart.
+ * Starts recording. Both sides of the call are mixed at 8 kHz unless the channel's variables, or those in `text` before
+ * them, say otherwise: RECORD_STEREO and RECORD_STEREO_SWAP keep them apart, RECORD_READ_ONLY takes only what the party
+ * says and RECORD_WRITE_ONLY only what it hears, RECORD_MIN_SEC throws shorter files away, record_sample_rate is the rate.
  * @param limitSeconds 0 for no limit
+ * @param text `{name=value,…}` for this recording alone
  * @throws Error when the file cannot be created or too many recordings run
  */
-export async function startRecording(channel: Channel, path: string, limitSeconds: number): Promise<void> {
+export async function startRecording(channel: Channel, path: string, limitSeconds: number, text = ''): Promise<void> {
   if (path === '') throw new Error('no file is named');
   if (channel.recordings.size >= maxRecordings) throw new Error(`more than ${maxRecordings} recordings`);
   if (channel.recordings.has(path)) throw new Error('this file is being recorded already');
-  const layout = channel.get('RECORD_STEREO') === 'true' ? 'stereo' : 'mix';
-  const recorder = await Recorder.open(path, { layout, ...(limitSeconds > 0 ? { maxMs: limitSeconds * 1000 } : {}) });
-  if (channel.hangupCause === null) new SessionRecording(channel, path, recorder);
+  const own = variablesIn(text);
+  const get = (name: string): string | undefined => own.get(name) ?? channel.get(name);
+  const maxMs = limitSeconds > 0 ? { maxMs: limitSeconds * 1000 } : {};
+  const recorder = await Recorder.open(path, { layout: layoutOf(get), rate: recordingRate(get), ...maxMs });
+  const minMs = Math.max(0, Number(get('RECORD_MIN_SEC')) * 1000 || 0);
+  const taken = channel.recordings.has(path); // by another that was being opened meanwhile
+  if (channel.hangupCause === null && !taken) new SessionRecording(channel, path, recorder, minMs);
   else await recorder.stop();
+  if (taken) throw new Error('this file is being recorded already');
+}
+
+/** The rate that `record_sample_rate` asks for; 8000 when it is unset or makes no sense. */
+export function recordingRate(get: (name: string) => string | undefined): number {
+  const rate = Number(get('record_sample_rate'));
+  return Number.isInteger(rate) && rate >= 8000 && rate <= maxRate ? rate : 8000;
+}
+
+function layoutOf(get: (name: string) => string | undefined): RecordingLayout {
+  const on = (name: string): boolean => get(name) === 'true';
+  if (on('RECORD_STEREO_SWAP')) return 'stereo-swapped';
+  if (on('RECORD_STEREO')) return 'stereo';
+  if (on('RECORD_READ_ONLY')) return 'said';
+  return on('RECORD_WRITE_ONLY') ? 'heard' : 'mix';
+}
+
+function variablesIn(text: string): Map<string, string> {
+  const inside = /^\{(.*)\}$/s.exec(text.trim())?.[1] ?? '';
+  return new Map(
+    inside.split(',').map(one => {
+      const [name = '', ...value] = one.split('=');
+      return [name.trim(), value.join('=').trim()];
+    }),
+  );
 }
 
 /** Stops the recording of a path, or every one with `all`; false when there is none. */

@@ -6,13 +6,17 @@ import type { AudioTap } from './audio-leg.ts';
 import { frameSamples, sampleRate } from './clock.ts';
 import { saturate } from './tones.ts';
 import { wavHeader } from './sources/wav-format.ts';
+import { StreamResampler } from './stream-resampler.ts';
 
 const headerBytes = 44;
 const flushBytes = 16_000;
 const maxPending = 8 * 1024 * 1024;
 
-/** Whose voice goes into the file: the party's alone, both mixed, or the party left and what it hears right. */
-export type RecordingLayout = 'said' | 'mix' | 'stereo';
+/**
+ * Whose voice goes into the file: the party's alone, what it hears alone, both mixed, or the party left and what it hears
+ * right, or the other way round.
+ */
+export type RecordingLayout = 'said' | 'heard' | 'mix' | 'stereo' | 'stereo-swapped';
 
 /** Why a recording ended by itself. */
 export type RecordingEnd = 'limit' | 'silence' | 'error';
@@ -21,6 +25,8 @@ export type RecordingEnd = 'limit' | 'silence' | 'error';
 export interface RecorderOptions {
   /** Default `mix`. */
   layout?: RecordingLayout;
+  /** Samples per second in the file, 8000 to 48 000; default 8000. */
+  rate?: number;
   /** Milliseconds of audio after which the recording ends. */
   maxMs?: number;
   /** Ends after this many seconds below the threshold (mean of the absolute samples of what the party says). */
@@ -29,6 +35,7 @@ export interface RecorderOptions {
 
 /** What lies in the file. */
 export interface Recorded {
+  /** Per channel, at the rate of the file. */
   samples: number;
   duration_ms: number;
   bytes: number;
@@ -39,7 +46,7 @@ interface RecorderEvents {
 }
 
 /**
- * Writes a leg's audio to a file while it is spoken: 16-bit WAV at 8 kHz, or headerless with `.r8`, `.raw` and `.sln`. The
+ * Writes a leg's audio to a file while it is spoken: 16-bit WAV at 8 kHz or more, or headerless with `.r8`, `.raw` and `.sln`. The
  * header is brought up to date with every write, so that a crash leaves a file that plays. Emits `ended` once when a limit, silence
  * or the disk ends it; `stop` is still to be called.
  */
@@ -47,6 +54,9 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
   readonly path: string;
   readonly #file: FileHandle;
   readonly #layout: RecordingLayout;
+  readonly #rate: number;
+  readonly #resamplers: StreamResampler[];
+  readonly #sum = new Int16Array(frameSamples);
   readonly #headed: boolean;
   readonly #maxSamples: number;
   readonly #silence: { threshold: number; frames: number } | null;
@@ -80,6 +90,9 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     this.#headed = headed;
     this.#written = headed ? headerBytes : 0;
     this.#layout = options.layout ?? 'mix';
+    this.#rate = options.rate ?? sampleRate;
+    const channels = this.#layout.startsWith('stereo') ? 2 : 1;
+    this.#resamplers = Array.from({ length: channels }, () => new StreamResampler(sampleRate, this.#rate));
     this.#maxSamples = options.maxMs === undefined ? Infinity : Math.round((options.maxMs * sampleRate) / 1000);
     const silence = options.silence;
     this.#silence = silence
@@ -88,7 +101,7 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     this.#chunk = this.#newChunk();
   }
 
-  /** Samples recorded so far, per channel. */
+  /** Samples recorded so far, at 8 kHz, per channel. */
   get samples(): number {
     return this.#samples;
   }
@@ -121,14 +134,17 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
   }
 
   #append(said: Int16Array, heard: Int16Array): void {
-    for (let i = 0; i < frameSamples; i++) {
-      const own = said[i] ?? 0;
-      const other = heard[i] ?? 0;
-      if (this.#layout === 'stereo') {
-        this.#put(own);
-        this.#put(other);
-      } else this.#put(this.#layout === 'mix' ? saturate(own + other) : own);
-    }
+    const tracks = this.#tracks(said, heard).map((track, index) => this.#resamplers[index]?.push(track) ?? track);
+    const count = tracks[0]?.length ?? 0;
+    for (let i = 0; i < count; i++) for (const track of tracks) this.#put(track[i] ?? 0);
+  }
+
+  #tracks(said: Int16Array, heard: Int16Array): Int16Array[] {
+    if (this.#layout === 'stereo') return [said, heard];
+    if (this.#layout === 'stereo-swapped') return [heard, said];
+    if (this.#layout !== 'mix') return [this.#layout === 'said' ? said : heard];
+    for (let i = 0; i < frameSamples; i++) this.#sum[i] = saturate((said[i] ?? 0) + (heard[i] ?? 0));
+    return [this.#sum];
   }
 
   #put(sample: number): void {
@@ -138,7 +154,7 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
 
   /** Room for the frame that makes it full, too. */
   #newChunk(): Buffer {
-    return Buffer.allocUnsafe(flushBytes + frameSamples * 4);
+    return Buffer.allocUnsafe(flushBytes + Math.ceil(this.#rate / 50 + 1) * 4);
   }
 
   #flush(): void {
@@ -160,7 +176,7 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
 
   async #writeHeader(): Promise<void> {
     if (!this.#headed) return;
-    const header = wavHeader(sampleRate, this.#layout === 'stereo' ? 2 : 1, this.#written - headerBytes);
+    const header = wavHeader(this.#rate, this.#resamplers.length, this.#written - headerBytes);
     await this.#file.write(header, 0, headerBytes, 0);
   }
 
@@ -171,7 +187,8 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     } finally {
       await this.#file.close();
     }
-    return { samples: this.#samples, duration_ms: Math.round(this.#samples / 8), bytes: this.#written };
+    const samples = Math.ceil((this.#samples * this.#rate) / sampleRate);
+    return { samples, duration_ms: Math.round(this.#samples / 8), bytes: this.#written };
   }
 
   #isQuiet(said: Int16Array, { threshold, frames }: { threshold: number; frames: number }): boolean {

@@ -1,7 +1,14 @@
-import { onChannel, wordsOf } from '../api-command.ts';
+import { onChannel } from '../api-command.ts';
+import { splitArguments } from '../application.ts';
 import { startRecording, stopRecordings } from '../session-recording.ts';
 
-/** `uuid_record <uuid> start|stop|mask|unmask <path> [<limit seconds>]`; both sides of the call. */
+const done = '+OK Success\n';
+const failed = '-ERR Operation Failed\n';
+
+/**
+ * `uuid_record <uuid> start|stop|mask|unmask <path>|all [<limit seconds>] [{<name>=<value>,…}]`; `mask` records silence
+ * until `unmask`. `stop`, `mask` and `unmask` take `all`.
+ */
 export const uuidRecord = onChannel(
   'uuid_record',
   {
@@ -10,12 +17,13 @@ export const uuidRecord = onChannel(
     least: 2,
   },
   async (channel, rest) => {
-    const [action, path = '', limit] = wordsOf(rest);
-    if (action === 'start') return startRecording(channel, path, Number(limit) || 0).then(() => '+OK Success\n');
-    if (action === 'stop') return (await stopRecordings(channel, path)) ? '+OK Success\n' : '-ERR Operation Failed\n';
-    const recording = channel.recordings.get(path);
-    if (!recording || (action !== 'mask' && action !== 'unmask')) return '-ERR Operation Failed\n';
-    recording.mask(action === 'mask');
-    return '+OK Success\n';
+    const variables = /\s(\{[^}]*\})\s*$/.exec(rest)?.[1] ?? '';
+    const [action, path = '', limit] = splitArguments(rest.slice(0, rest.length - variables.length));
+    if (action === 'start') return startRecording(channel, path, Number(limit) || 0, variables).then(() => done);
+    if (action === 'stop') return (await stopRecordings(channel, path)) ? done : '-ERR Cannot stop record session!\n';
+    const chosen = [...channel.recordings.values()].filter(one => path === 'all' || one.path === path);
+    if (chosen.length === 0 || (action !== 'mask' && action !== 'unmask')) return failed;
+    for (const one of chosen) one.mask(action === 'mask');
+    return done;
   },
 );

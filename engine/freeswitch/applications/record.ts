@@ -3,7 +3,7 @@ import { Recorder } from '../../media/recorder.ts';
 import type { Application, ApplicationContext } from '../application.ts';
 import { none, splitArguments } from '../application.ts';
 import { terminators } from '../player.ts';
-import { setRecordFigures } from '../session-recording.ts';
+import { recordingRate, setRecordFigures } from '../session-recording.ts';
 
 const results = [
   'record_file_size',
@@ -24,14 +24,14 @@ export const record: Application = {
     channel.forget(...results);
     const recorder = await Recorder.open(path, {
       layout: 'said',
+      rate: recordingRate(name => channel.get(name)),
       ...(Number(limit) > 0 ? { maxMs: Number(limit) * 1000 } : {}),
       ...(Number(threshold) > 0
         ? { silence: { threshold: Number(threshold), seconds: Number(seconds) || defaultSilenceSeconds } }
         : {}),
     });
     const end = await untilEnded(context, recorder);
-    const { samples, bytes } = await recorder.stop();
-    setRecordFigures(channel, samples, bytes);
+    setRecordFigures(channel, await recorder.stop());
     channel.set('silence_hits_exhausted', String(end === 'silence'));
     return none;
   },

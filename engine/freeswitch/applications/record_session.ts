@@ -2,12 +2,13 @@ import type { Application } from '../application.ts';
 import { none, splitArguments } from '../application.ts';
 import { startRecording, stopRecordings } from '../session-recording.ts';
 
-/** `record_session <path> [<limit seconds>]`: completes as soon as it records. */
+/** `record_session <path> [+<limit seconds>] [{<name>=<value>,…}]`: completes as soon as it records. */
 export const recordSession: Application = {
   name: 'record_session',
   run: async ({ channel, data }) => {
-    const [path = '', limit] = splitArguments(data);
-    await startRecording(channel, path, Number(limit?.replace('+', '')) || 0);
+    const variables = /\s(\{[^}]*\})\s*$/.exec(data)?.[1] ?? '';
+    const [path = '', limit] = splitArguments(data.slice(0, data.length - variables.length));
+    await startRecording(channel, path, Number(limit?.replace('+', '')) || 0, variables);
     return none;
   },
 };
