@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import type { EventEmitter } from 'node:events';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -193,6 +194,39 @@ describe('sounds, recordings and events of a conference', function () {
       ),
       [conference.name, '1', '0', 'default', a.endpoint.uuid],
     );
+  });
+
+  it('answers a command before it tells what the command has done', async () => {
+    const conference = await createConference(under);
+    const { endpoint, name } = conference;
+    const { endpoint: member } = await party(under, name, 0);
+    const id = member.conf.memberId;
+    const file = join(under.directory, 'order.wav');
+    const steps: [string, string, string][] = [
+      ['lock', 'lock', '+OK'],
+      [`mute ${id}`, 'mute-member', '+OK'],
+      [`dtmf ${id} 1`, 'dtmf-member', '+OK'],
+      ['play silence_stream://20', 'play-file', '+OK'],
+      ['play nosuch.wav', 'play-file', '-ERR'],
+      [`recording start ${file}`, 'start-recording', '+OK'],
+      [`recording stop ${file}`, 'stop-recording', 'Stopped'],
+      [`kick ${id}`, 'kick-member', '+OK'],
+    ];
+    const order: string[] = [];
+    const { conn } = endpoint as unknown as { conn: EventEmitter };
+    conn.on('esl::event::CUSTOM::*', (event: EslEvent) => order.push(event.getHeader('Action') ?? ''));
+    const ask = endpoint.api.bind(endpoint) as unknown as (
+      command: string,
+      args: string,
+      onReply: (error: unknown, event: { getBody(): string }) => void,
+    ) => void;
+    for (const [command, action, answer] of steps) {
+      order.length = 0;
+      ask('conference', `${name} ${command}`, (_error, event) => order.push(event.getBody()));
+      await until(() => order.includes(action), action);
+      const relevant = order.filter(one => one === action || one.startsWith(answer));
+      assert.equal(relevant[1], action, `${command}: ${order.join()}`);
+    }
   });
 
   it('answers wrong commands as the real server does', async () => {

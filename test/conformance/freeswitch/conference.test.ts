@@ -195,6 +195,19 @@ describe('conferences, by ear', function () {
     await assert.rejects(b.endpoint.transfer(second), /is locked/);
   });
 
+  it('moves a member who is listening to a sound of its own, which ends', async () => {
+    const [here, there] = [roomName(), roomName()];
+    const [a, b] = [await party(under, here, 440), await party(under, there, 700)];
+    const played = a.endpoint.play('tone_stream://%(9000,0,1200)');
+    await hearsOnly(a, 1200);
+    await a.endpoint.transfer(there);
+    await played;
+    await Promise.all([hearsOnly(a, 700), hearsOnly(b, 440)]);
+    assert.match(await under.media.api(`conference ${here} list`), /not found/);
+    await a.endpoint.destroy();
+    await hearsOnly(b);
+  });
+
   it('keeps one member from hearing another by relate, for whispering', async () => {
     const name = roomName();
     const [a, b] = [await party(under, name, 440), await party(under, name, 700)];
