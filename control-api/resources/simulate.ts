@@ -39,7 +39,10 @@ const simulated = (
   { reference_type, variables, script }: SimulationBody,
 ): Promise<Simulation> =>
   simulate({
-    ...{ template, reference_type, variables, script },
+    template,
+    reference_type,
+    variables,
+    script,
     now: new Date(),
     flow: id => lookUp(context, template.customer_id, id),
   });

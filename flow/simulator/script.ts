@@ -57,7 +57,11 @@ export const scriptSchema = z
       .optional()
       .describe('The moment the simulation starts, for condition_datetime; absent: now.'),
     call: callSchema.prefault({}).describe('The call, when the flow has one.'),
-    digits: z.array(keysSchema).max(100).default([]).describe('Keys the party presses.'),
+    digits: z
+      .array(keysSchema)
+      .max(100)
+      .default([])
+      .describe('Keys the party presses; before the answer nobody hears them.'),
     digit_gap_ms: z.number().int().min(1).max(60_000).default(200).describe('From one key to the next.'),
     hangup_at_ms: moment.optional().describe('When the party hangs up; absent: never.'),
     answer: z
@@ -70,7 +74,10 @@ export const scriptSchema = z
       .max(100)
       .default([])
       .describe('Answers to webhook_send and fetch, in order; then 200 with no body.'),
-    amd: z.enum(['human', 'machine']).default('human').describe('What answering-machine detection finds.'),
+    amd: z
+      .enum(['human', 'machine'])
+      .default('human')
+      .describe('What the amd action will find, in versions that have it.'),
     continue_after_ms: moment.optional().describe('When a block is continued; absent: never.'),
     speech_ms_per_character: z.number().min(1).max(1000).default(65).describe('How long speech takes.'),
     play_ms: length(5000).describe('Length of an audio file.'),

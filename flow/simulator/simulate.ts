@@ -75,13 +75,18 @@ class Simulator {
   /** Everything the script says about the call. */
   #plan(run: Run): void {
     const { digits, digit_gap_ms, hangup_at_ms } = this.#request.script;
-    const { call, runner } = run;
+    const { call } = run;
     if (!call) return;
     // What we hang up ourselves ends the flow too, when the flow has not ended by itself.
     call.onEnd = () => this.#clock.at(this.#clock.elapsed, () => run.stop('hangup'));
     for (const { at_ms, digits: keys } of digits)
-      [...keys].forEach((key, place) => this.#clock.at(at_ms + place * digit_gap_ms, () => runner.digit(key)));
+      [...keys].forEach((key, place) => this.#clock.at(at_ms + place * digit_gap_ms, () => this.#press(run, key)));
     if (hangup_at_ms !== undefined) this.#clock.at(hangup_at_ms, () => this.#partyHangsUp(run, call));
+  }
+
+  /** Keys come with the media, so there are none before the answer. */
+  #press({ call, runner }: Run, key: string): void {
+    if (call?.record().status === 'progressing') runner.digit(key);
   }
 
   #partyHangsUp(run: Run, call: SimulatedCall): void {

@@ -101,6 +101,13 @@ const traces: [title: string, actions: ActionInput[], given: Setting, story: str
     '1150 hangup',
   ],
   [
+    'keys before the answer are not heard',
+    [action('k', 'digits_receive', { duration: 900 }), action('b', 'branch', { target_ids: { 1: id('k') } })],
+    { script: { digits: [{ at_ms: 100, digits: '1' }] } },
+    ['0 digits_receive next', '900 branch failed'],
+    '900 failed',
+  ],
+  [
     'keys come one after the other',
     [action('a', 'answer'), action('k', 'digits_receive', { duration: 9000, key: '#' })],
     { script: { digits: [{ at_ms: 1000, digits: '12#' }], digit_gap_ms: 700 } },
