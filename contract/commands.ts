@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { activeflowSchema } from './activeflow.ts';
 import { addressSchema } from './address.ts';
 import { callSchema } from './call.ts';
+import { conferenceSchema, conferenceSettingsSchema } from './conference.ts';
+import { conferencecallSchema } from './conferencecall.ts';
 import type { Reason } from './errors.ts';
 import { flowTemplateSchema } from './flow.ts';
 import { groupcallSchema } from './groupcall.ts';
@@ -51,6 +53,37 @@ export const commands = {
     ttl_ms: 15_000,
     body: z.object({ activeflow_id: z.uuid() }),
     result: activeflowSchema,
+  },
+  'conference.create': {
+    to: 'any',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: conferenceSettingsSchema.extend(conferenceSchema.pick({ id: true, type: true, direct_hash: true }).shape),
+    result: conferenceSchema,
+  },
+  'conference.update': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({
+      conference_id: z.uuid(),
+      changes: conferenceSettingsSchema.extend({ direct_hash: z.string() }).partial(),
+    }),
+    result: conferenceSchema,
+  },
+  'conference.delete': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({ conference_id: z.uuid() }),
+    result: conferenceSchema,
+  },
+  'conferencecall.kick': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({ conferencecall_id: z.uuid(), conference_id: z.uuid() }),
+    result: conferencecallSchema,
   },
   'extension.unregister': {
     to: 'any',

@@ -1,5 +1,7 @@
 import type { Activeflow } from './activeflow.ts';
 import type { Call } from './call.ts';
+import type { Conference } from './conference.ts';
+import type { Conferencecall } from './conferencecall.ts';
 import type { Groupcall } from './groupcall.ts';
 import type { LiveKind } from './keys.ts';
 import type { Timestamp } from './time.ts';
@@ -20,6 +22,13 @@ export const LIVE_EVENTS = {
   ],
   groupcall: ['groupcall_created', 'groupcall_progressing', 'groupcall_hangup', 'groupcall_deleted'],
   activeflow: ['activeflow_created', 'activeflow_updated', 'activeflow_deleted'],
+  conference: ['conference_created', 'conference_updated', 'conference_deleted'],
+  conferencecall: [
+    'conferencecall_joining',
+    'conferencecall_joined',
+    'conferencecall_leaving',
+    'conferencecall_leaved',
+  ],
 } as const satisfies Record<LiveKind, readonly string[]>;
 
 /** Events of stored resources, written by control-api in the transaction of the row (accounts-and-plumbing 28.2). */
@@ -58,6 +67,8 @@ export interface LiveResources {
   call: Call;
   groupcall: Groupcall;
   activeflow: Activeflow;
+  conference: Conference;
+  conferencecall: Conferencecall;
 }
 
 /** The JSON under `keys.live(kind, id)`: the public record, who owns it and how often it changed. */

@@ -4,7 +4,7 @@
  */
 
 /** Kinds of live records that media-app owns and the projector copies to Postgres. */
-export const LIVE_KINDS = ['call', 'groupcall', 'activeflow'] as const;
+export const LIVE_KINDS = ['call', 'groupcall', 'activeflow', 'conference', 'conferencecall'] as const;
 export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export const keys = {

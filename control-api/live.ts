@@ -2,13 +2,15 @@ import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import type { LiveEntry, LiveRecord, LiveResources as Shapes } from '#contract/events';
 import { FINISHED_TTL_S, keys, type LiveKind } from '#contract/keys';
-import { timestamp, toRfc3339, type Timestamp } from '#contract/time';
+import { NEVER, timestamp, toRfc3339, type Timestamp } from '#contract/time';
 import { appendEvent, type NewEvent } from './events/log.ts';
 
 export const LIVE_TABLES = {
   call: 'calls',
   groupcall: 'groupcalls',
   activeflow: 'activeflows',
+  conference: 'conferences',
+  conferencecall: 'conferencecalls',
 } as const satisfies Record<LiveKind, string>;
 
 /** A live resource as found: `live` is true while media-app holds it and it can still be commanded through `owner`. */
@@ -18,10 +20,15 @@ export interface Found<K extends LiveKind> {
   live: boolean;
 }
 
+/** Kinds that a client can delete; of the others a record stays. */
+type Deletable = Exclude<LiveKind, 'conferencecall'>;
+
 /** What to list: at most `page_size` records created before `page_token`, newest first (accounts-and-plumbing 1.5). */
 export interface LivePage {
   page_size: number;
-  page_token?: Timestamp;
+  page_token?: Timestamp | undefined;
+  /** Only records with these values; an undefined one does not matter. */
+  only?: Record<string, string | undefined>;
 }
 
 interface Row<K extends LiveKind> {
@@ -32,6 +39,9 @@ interface Row<K extends LiveKind> {
 
 /** How many changes that have not reached Postgres a list looks through; a projector that far behind is an outage. */
 const UNPROJECTED = 2000;
+
+const isDeleted = ({ tm_delete }: Shapes[LiveKind]): boolean => tm_delete !== null && tm_delete !== NEVER;
+const valueOf = (data: Shapes[LiveKind], name: string): unknown => (data as unknown as Record<string, unknown>)[name];
 
 /** A row the projector has not made yet is inserted at version 0, so that every version of media-app is newer. */
 const MARK_DELETED = `
@@ -87,21 +97,28 @@ export class LiveResources {
     page: LivePage,
   ): Promise<{ result: Shapes[K][]; next_page_token: string }> {
     const before = page.page_token ?? timestamp();
-    const { rows, cursor } = await this.#page(kind, customerId, before, page.page_size + 1);
+    const only = Object.entries(page.only ?? {}).filter(([, value]) => value !== undefined);
+    const { rows, cursor } = await this.#page(kind, customerId, before, page.page_size + 1, Object.fromEntries(only));
     const fresh = await this.#unprojected(kind, customerId, before, cursor);
     const merged = new Map(rows.map(row => [row.id, row]));
     for (const row of fresh) if (row.version > (merged.get(row.id)?.version ?? 0)) merged.set(row.id, row);
-    const sorted = [...merged.values()].sort((a, b) => ((a.data.tm_create ?? '') < (b.data.tm_create ?? '') ? 1 : -1));
-    const result = (await this.#overlay(kind, sorted.slice(0, page.page_size))).map(row => row.data);
-    const last = result.at(-1);
-    return { result, next_page_token: last && sorted.length > page.page_size ? toRfc3339(last.tm_create ?? '') : '' };
+    const wanted = (row: Row<K>) =>
+      !isDeleted(row.data) && only.every(([name, value]) => valueOf(row.data, name) === value);
+    const sorted = [...merged.values()]
+      .filter(wanted)
+      .sort((a, b) => ((a.data.tm_create ?? '') < (b.data.tm_create ?? '') ? 1 : -1));
+    const taken = sorted.slice(0, page.page_size);
+    const result = (await this.#overlay(kind, taken)).filter(wanted).map(row => row.data);
+    const more = Math.max(rows.length, sorted.length) > page.page_size;
+    const last = (taken.at(-1) ?? rows.at(-1))?.data;
+    return { result, next_page_token: more && last ? toRfc3339(last.tm_create ?? '') : '' };
   }
 
   /**
    * Deletes a record for clients: sets `tm_delete`, which stays whatever media-app still reports of it, and appends the
    * event `<kind>_deleted`. Whoever wants a live one ended commands that first.
    */
-  async remove<K extends LiveKind>(kind: K, data: Shapes[K], requestId: string): Promise<Shapes[K]> {
+  async remove<K extends Deletable>(kind: K, data: Shapes[K], requestId: string): Promise<Shapes[K]> {
     const deleted = { ...data, tm_delete: timestamp() };
     await this.#database.transaction(async trx => {
       await trx.raw(MARK_DELETED.replaceAll('TABLE', LIVE_TABLES[kind]), markParameters(deleted));
@@ -111,8 +128,9 @@ export class LiveResources {
     return deleted;
   }
 
-  #deletion<K extends LiveKind>(kind: K, data: Shapes[K], requestId: string): NewEvent {
-    const activeflow = 'activeflow_id' in data ? data.activeflow_id : data.id;
+  #deletion<K extends Deletable>(kind: K, data: Shapes[K], requestId: string): NewEvent {
+    const flow = 'activeflow_id' in data ? data.activeflow_id : undefined;
+    const activeflow_id = kind === 'activeflow' ? data.id : flow;
     return {
       customer_id: data.customer_id,
       event_type: `${kind}_deleted`,
@@ -120,7 +138,7 @@ export class LiveResources {
       resource_id: data.id,
       data: { ...data },
       request_id: requestId,
-      ...(kind === 'groupcall' ? {} : { activeflow_id: activeflow }),
+      ...(activeflow_id === undefined ? {} : { activeflow_id }),
     };
   }
 
@@ -140,13 +158,14 @@ export class LiveResources {
     customerId: string,
     before: Timestamp,
     limit: number,
+    only: Record<string, unknown>,
   ): Promise<{ rows: Row<K>[]; cursor: string }> {
     const { rows } = await this.#database.raw<{ rows: (Row<K> & { cursor: string })[] }>(
       `select c.stream_id as cursor, r.id, r.version, r.data from projector_cursor c left join lateral (
          select id, version, data, tm_create from ${LIVE_TABLES[kind]}
-         where customer_id = ? and tm_create < ?::timestamptz and tm_delete is null
+         where customer_id = ? and tm_create < ?::timestamptz and tm_delete is null and data @> ?::jsonb
          order by tm_create desc limit ?) r on true`,
-      [customerId, toRfc3339(before), limit],
+      [customerId, toRfc3339(before), JSON.stringify(only), limit],
     );
     return { rows: rows.filter(row => row.id), cursor: rows[0]?.cursor ?? '0-0' };
   }

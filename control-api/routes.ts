@@ -5,6 +5,8 @@ import { accesskeyRoutes } from './resources/accesskeys.ts';
 import { activeflowRoutes } from './resources/activeflows.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
 import { callRoutes } from './resources/calls.ts';
+import { conferencecallRoutes } from './resources/conferencecalls.ts';
+import { conferenceRoutes } from './resources/conferences.ts';
 import { customerRoutes } from './resources/customer.ts';
 import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
@@ -20,6 +22,8 @@ export const routes: Route[] = [
   ...activeflowRoutes,
   ...availableNumberRoutes,
   ...callRoutes,
+  ...conferenceRoutes,
+  ...conferencecallRoutes,
   ...customerRoutes,
   ...extensionRoutes,
   ...flowRoutes,

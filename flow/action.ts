@@ -146,8 +146,20 @@ export interface CallPort {
   sendDigits(digits: string, duration: number, interval: number): Promise<void>;
   /** Dials, bridges the first who answers and waits until the bridge is over (6.4 connect). */
   connect(request: ConnectRequest, signal: AbortSignal): Promise<void>;
+  /** Makes the call a participant of a conference that is on its way in. Rejects when it may not come (6.4). */
+  joinConference(conferenceId: string): Promise<ConferenceEntry>;
+  /** Enters a bridge and waits until the call has left it. Rejects when there is none or it does not let the call in. */
+  joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void>;
   /** Releases the call; with `reference_id` by the cause that call ended with (6.4 hangup). */
   hangup(reason: string, referenceId: string): Promise<void>;
+}
+
+/** How a participant gets into its conference. */
+export interface ConferenceEntry {
+  conferencecall_id: string;
+  confbridge_id: string;
+  /** Run before entering; the empty UUID when there is none. */
+  pre_flow_id: string;
 }
 
 export interface ConnectRequest {

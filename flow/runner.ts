@@ -138,6 +138,11 @@ export class FlowRunner {
     this.#interrupt(EMPTY_ID);
   }
 
+  /** Whether the flow is, or is about to be, inside a service's own stack or a fork of it. */
+  holds(stackId: string): boolean {
+    return !this.#over.signal.aborted && this.#stacks.holds(stackId);
+  }
+
   /** Ends the activeflow (4.10): aborts what runs, writes the end. Idempotent; resolves with `ended`. */
   stop(): Promise<void> {
     if (!this.#over.signal.aborted) {

@@ -87,7 +87,8 @@ export class Stacks {
 
   /** Makes an action of a named stack, this or an outer one, the next one (4.6). False when there is none. */
   forward(stackId: string, actionId: string): boolean {
-    const stack = [...this.#outward(this.#at.stack)].find(({ id }) => id === stackId);
+    const from = typeof this.#forward === 'object' ? this.#forward.stack : this.#at.stack;
+    const stack = [...this.#outward(from)].find(({ id }) => id === stackId);
     const target = stack && positionIn(stack, actionId);
     if (target) this.#forward = target;
     return target !== undefined;
@@ -104,6 +105,12 @@ export class Stacks {
       throw new PlatformError('FLOW_STATE_INVALID', `Stack ${stackId} is not the one being executed.`);
     this.#at = stack.parent;
     this.#forward = this.#successor(stack.parent) ?? 'finish';
+  }
+
+  /** Whether the cursor is in a stack, in one that it forked, or about to enter it. */
+  holds(stackId: string): boolean {
+    const from = typeof this.#forward === 'object' ? this.#forward.stack : this.#at.stack;
+    return [...this.#outward(from)].some(({ id }) => id === stackId);
   }
 
   /** Makes the finish marker the next action. */

@@ -131,6 +131,7 @@ const STARTED = timestamp();
 /** Hangs up what is left and waits until its records are final. */
 const drain = async ({ registry, log }: Services): Promise<void> => {
   for (const session of registry.calls.values()) void session.hangup('normal_clearing');
+  for (const session of registry.conferences.values()) session.terminate();
   for (const session of registry.activeflows.values()) void session.runner.stop();
   for (const deadline = Date.now() + DRAIN_MS; !registry.empty && Date.now() < deadline;)
     await new Promise(resolve => setTimeout(resolve, 20));

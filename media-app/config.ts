@@ -65,6 +65,7 @@ export const settingsSchema = z.object({
   DIAL_TIMEOUT_MS: milliseconds(60_000).describe('How long an outgoing call may ring.'),
   MAX_CALL_MS: milliseconds(3_600_000).describe('How long a call may last.'),
   HEALTH_CHECK_MS: milliseconds(10_000).describe('How often a silent leg is asked whether it is still there.'),
+  CONFERENCE_CHECK_MS: milliseconds(5_000).describe('How often participants of conferences are looked after.'),
   LEASE_MS: milliseconds(5_000).describe('How long a media-app that went silent still owns its calls.'),
 });
 

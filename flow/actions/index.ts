@@ -8,6 +8,8 @@ import { conditionCallDigits } from './condition_call_digits.ts';
 import { conditionCallStatus } from './condition_call_status.ts';
 import { conditionDatetime } from './condition_datetime.ts';
 import { conditionVariable } from './condition_variable.ts';
+import { confbridgeJoin } from './confbridge_join.ts';
+import { conferenceJoin } from './conference_join.ts';
 import { connect } from './connect.ts';
 import { digitsReceive } from './digits_receive.ts';
 import { digitsSend } from './digits_send.ts';
@@ -35,6 +37,8 @@ export const actions: readonly ActionDefinition[] = [
   conditionCallStatus,
   conditionDatetime,
   conditionVariable,
+  confbridgeJoin,
+  conferenceJoin,
   connect,
   digitsReceive,
   digitsSend,

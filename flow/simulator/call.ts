@@ -2,10 +2,10 @@ import { START_ACTION } from '#contract/action';
 import { normalizeAddress, type Address } from '#contract/address';
 import { newCall, type Call } from '#contract/call';
 import { causeOfReason, verdict, type ReleaseCause } from '#contract/hangup';
-import { newId } from '#contract/ids';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { callMachine } from '#contract/machines/call';
 import { fromDate } from '#contract/time';
-import type { CallPort, ConnectRequest, Speech } from '../action.ts';
+import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '../action.ts';
 import { pause } from '../pause.ts';
 import type { VirtualClock } from './clock.ts';
 import type { Recorder } from './recorder.ts';
@@ -17,6 +17,9 @@ interface Leg extends ScriptedAnswer {
 
 /** Shorter speech than this is not heard as speech; silence before and after it counts. Milliseconds. */
 const SHORTEST_SPEECH_MS = 300;
+
+/** How long a simulated conference lasts, in milliseconds. */
+const CONFERENCE_MS = 60_000;
 
 const TAGS = /<[^<>]*>/g;
 
@@ -126,6 +129,16 @@ export class SimulatedCall implements CallPort {
       this.#recorder.event('call_hangup', leg.target);
     }
     this.#release(ringing);
+  }
+
+  /** Any conference lets a simulated call in at once. */
+  async joinConference(): Promise<ConferenceEntry> {
+    await this.answer();
+    return { conferencecall_id: newId(), confbridge_id: newId(), pre_flow_id: EMPTY_ID };
+  }
+
+  joinConfbridge(_confbridgeId: string, signal: AbortSignal): Promise<void> {
+    return this.#media(CONFERENCE_MS, signal);
   }
 
   async hangup(reason: string, referenceId: string): Promise<void> {

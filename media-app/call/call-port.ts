@@ -1,7 +1,8 @@
 import type { Call } from '#contract/call';
 import { causeOfReason, type ReleaseCause } from '#contract/hangup';
 import { isSet } from '#contract/ids';
-import type { CallPort, ConnectRequest, Speech } from '#flow/action';
+import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '#flow/action';
+import { joinConfbridge, joinConference } from '../conference/join.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { Connect } from './connect.ts';
 import type { CallSession } from './session.ts';
@@ -55,6 +56,14 @@ export class CallMedia implements CallPort {
 
   async connect(request: ConnectRequest, signal: AbortSignal): Promise<void> {
     await new Connect(this.#session, request, signal).run();
+  }
+
+  joinConference(conferenceId: string): Promise<ConferenceEntry> {
+    return joinConference(this.#session, conferenceId);
+  }
+
+  joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void> {
+    return joinConfbridge(this.#session, confbridgeId, signal);
   }
 
   async hangup(reason: string, referenceId: string): Promise<void> {

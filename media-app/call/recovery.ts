@@ -3,21 +3,27 @@ import type { LiveEventType, LiveRecord, LiveResources } from '#contract/events'
 import { keys, type LiveKind } from '#contract/keys';
 import { activeflowMachine } from '#contract/machines/activeflow';
 import { callMachine } from '#contract/machines/call';
+import { conferenceMachine } from '#contract/machines/conference';
+import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { timestamp } from '#contract/time';
 import type { Log } from '../log.ts';
-import { LostRecordError, type StateStore } from './state-store.ts';
+import { type Change, LostRecordError, type StateStore } from './state-store.ts';
+import { callSummary } from './summary.ts';
 
-type Ending<K extends LiveKind> = { data: LiveResources[K]; event: LiveEventType<K> } | undefined;
+type Ending<K extends LiveKind> =
+  { data: LiveResources[K]; event: LiveEventType<K>; notes?: NonNullable<Change<K>['notes']> } | undefined;
 
 /** How each kind of record ends when its node died: the platform's own doing, and it failed. */
 const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   call: data => {
     const step = callMachine.step(data.status, 'end');
+    const verdict = { hangup_by: 'local', hangup_reason: 'failed' } as const;
     return (
       step && {
         event: 'call_hangup',
-        data: { ...data, status: step.to, hangup_by: 'local', hangup_reason: 'failed', tm_hangup: timestamp() },
+        data: { ...data, status: step.to, ...verdict, tm_hangup: timestamp() },
+        notes: [callSummary({ call: data, before: data.status, cause: 'node_died', verdict, sip_status: 0 })],
       }
     );
   },
@@ -28,6 +34,15 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   activeflow: data => {
     const step = activeflowMachine.step(data.status, 'end');
     return step && { event: 'activeflow_updated', data: { ...data, status: step.to } };
+  },
+  conference: data => {
+    const step = conferenceMachine.step(data.status, 'fail');
+    const ended = { ...data, conferencecall_ids: [], tm_end: timestamp() };
+    return step && { event: 'conference_updated', data: { ...ended, status: step.to } };
+  },
+  conferencecall: data => {
+    const step = conferencecallMachine.step(data.status, 'end');
+    return step && { event: 'conferencecall_leaved', data: { ...data, status: step.to } };
   },
 };
 
@@ -89,6 +104,6 @@ export class Recovery {
 
   async #endRecord<K extends LiveKind>(record: LiveRecord<K>): Promise<void> {
     const ending = endings[record.kind](record.data);
-    if (ending) await this.#store.commit(record, ending.data, { events: [ending.event] });
+    if (ending) await this.#store.commit(record, ending.data, { events: [ending.event], notes: ending.notes ?? [] });
   }
 }

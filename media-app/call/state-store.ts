@@ -6,6 +6,8 @@ import { FINISHED_TTL_S, keys, type LiveKind } from '#contract/keys';
 import type { Step } from '#contract/machine';
 import { activeflowMachine } from '#contract/machines/activeflow';
 import { callMachine } from '#contract/machines/call';
+import { conferenceMachine } from '#contract/machines/conference';
+import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { timestamp } from '#contract/time';
 
@@ -31,6 +33,10 @@ const isFinal = <K extends LiveKind>(kind: K, data: LiveResources[K]): boolean =
       return callMachine.isFinal((data as LiveResources['call']).status);
     case 'groupcall':
       return groupcallMachine.isFinal((data as LiveResources['groupcall']).status);
+    case 'conference':
+      return conferenceMachine.isFinal((data as LiveResources['conference']).status);
+    case 'conferencecall':
+      return conferencecallMachine.isFinal((data as LiveResources['conferencecall']).status);
     default:
       return activeflowMachine.isFinal((data as LiveResources['activeflow']).status);
   }

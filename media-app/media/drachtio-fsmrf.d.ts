@@ -3,7 +3,7 @@ declare module 'drachtio-fsmrf' {
   import type { EventEmitter } from 'node:events';
   import type { Socket } from 'node:net';
 
-  interface EslEvent {
+  export interface EslEvent {
     getHeader(name: string): string | undefined;
     getBody(): string;
   }
@@ -11,6 +11,8 @@ declare module 'drachtio-fsmrf' {
   interface Connection {
     socket?: Socket;
     disconnect(): void;
+    on(event: string, listener: (event: EslEvent) => void): unknown;
+    removeListener(event: string, listener: (event: EslEvent) => void): unknown;
     api(command: string, args: string, callback: (event: EslEvent) => void): void;
   }
 

@@ -3,6 +3,7 @@ import type { Endpoint } from 'drachtio-fsmrf';
 import { stripLineBreaks } from '#contract/address';
 import type { Log } from '../log.ts';
 import { deferred } from '../deferred.ts';
+import { ConferenceSeat } from './conference.ts';
 import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 
@@ -84,6 +85,25 @@ export class MediaEndpoint extends EventEmitter {
     await withDeadline(this.#endpoint.unbridge(), COMMAND_DEADLINE_MS, 'unbridge').catch((error: unknown) =>
       this.#log.debug({ uuid: this.uuid, error: String(error) }, 'unbridge refused'),
     );
+  }
+
+  /** Sits in a conference of its media server; resolves when it is out: put out, aborted, or the leg is gone. */
+  async conference(name: string, signal: AbortSignal, joined: () => void): Promise<void> {
+    if (signal.aborted || !this.alive) return;
+    const seat = new ConferenceSeat(this.#endpoint, name, joined);
+    const stuck = deferred<void>();
+    const leave = () => {
+      void seat
+        .leave()
+        .catch((error: unknown) => this.#log.debug({ uuid: this.uuid, error: String(error) }, 'no seat'));
+      setTimeout(() => stuck.resolve(), COMMAND_DEADLINE_MS).unref();
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      await Promise.race([seat.sit(), this.#ended.promise, stuck.promise]);
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
   }
 
   /** RTP packets received so far. */

@@ -46,6 +46,12 @@ export class MediaServers extends EventEmitter {
     return this.#slots.map(slot => ({ address: slot.name, connected: slot.server !== undefined }));
   }
 
+  /** Name of a server that is there, by turns; empty when none is. */
+  pick(): string {
+    const ready = this.#slots.filter(slot => slot.server);
+    return ready[this.#turn++ % Math.max(ready.length, 1)]?.name ?? '';
+  }
+
   /**
    * A new endpoint: with a remote SDP it answers that offer, without one it makes an offer.
    * @param prefer name of the server to take when it is there, so that two legs of a bridge meet

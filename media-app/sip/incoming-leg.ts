@@ -13,15 +13,25 @@ export class IncomingLeg extends Leg {
   readonly #response: SipResponse;
   readonly #server: SipServer;
   readonly #media: MediaServers;
+  readonly #mediaServer: string;
   #preparing: Promise<MediaEndpoint> | undefined;
   #canceled = false;
 
-  constructor(request: SipRequest, response: SipResponse, server: SipServer, media: MediaServers, log: Log) {
+  /** @param mediaServer the media server to prefer, so that this leg meets others there */
+  constructor(
+    request: SipRequest,
+    response: SipResponse,
+    server: SipServer,
+    media: MediaServers,
+    log: Log,
+    mediaServer = '',
+  ) {
     super(server.address, log);
     this.#request = request;
     this.#response = response;
     this.#server = server;
     this.#media = media;
+    this.#mediaServer = mediaServer;
     request.on('cancel', () => this.#onCancel());
   }
 
@@ -32,7 +42,7 @@ export class IncomingLeg extends Leg {
 
   /** Asks the media server for an endpoint ahead of `answer`, while the records are being written. */
   prepare(): void {
-    this.#preparing ??= this.#media.createEndpoint(this.#request.body || undefined);
+    this.#preparing ??= this.#media.createEndpoint(this.#request.body || undefined, this.#mediaServer);
     this.#preparing.catch(() => undefined); // `answer` reports it
   }
 

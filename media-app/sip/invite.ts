@@ -1,7 +1,8 @@
 import { START_ACTION, type Action } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
+import type { Conference } from '#contract/conference';
 import type { FlowTemplate } from '#contract/flow';
-import { EMPTY_ID, newId } from '#contract/ids';
+import { EMPTY_ID, isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
 import { CallSession } from '../call/session.ts';
@@ -22,6 +23,8 @@ interface Arrival {
   source: Address;
   destination: Address;
   flow: FlowTemplate;
+  /** Where its media must be to meet others; empty for anywhere. */
+  media_server?: string;
 }
 
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
@@ -54,7 +57,8 @@ export class InviteHandler {
     const arrival = await this.#classify(request, response);
     if (!arrival || gone.canceled) return;
     if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
-    await this.#start(arrival, new IncomingLeg(request, response, server, this.#services.media, this.#services.log));
+    const { media, log } = this.#services;
+    await this.#start(arrival, new IncomingLeg(request, response, server, media, log, arrival.media_server));
   }
 
   /** The rows of section 20 in their order; `undefined` after the request was refused. */
@@ -62,12 +66,47 @@ export class InviteHandler {
     const uri = parseSipUri(request.uri);
     const domain = this.#services.settings.SIP_DOMAIN.toLowerCase();
     const host = uri?.host ?? '';
+    if (host === `conference.${domain}`) return this.#toConference(request, response, uri?.user ?? '');
     if (host === `sip.${domain}`) return this.#toNumber(request, response, uri?.user ?? '');
     if (host.endsWith(`.reg.${domain}`) || host === domain || isAddress(host)) {
       const caller = await this.#authenticator.authenticate(request, response);
       return caller && this.#fromExtension(caller, uri?.user ?? '', response);
     }
     return this.#refuse(response, 404, { uri: request.uri }, 'no customer, number or trunk lives at this domain');
+  }
+
+  /** A conference called by its own address: whoever knows its id may come in, and is answered. */
+  async #toConference(request: SipRequest, response: SipResponse, id: string): Promise<Arrival | undefined> {
+    const conference = await this.#conference(id, response);
+    if (!conference) return undefined;
+    const caller = parseSipUri(uriOf(request.get('from') ?? ''));
+    const source = address('sip', `${caller?.user || 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
+    const customer = await this.#services.directory.customer(conference.customer_id);
+    const actions = [action('answer', {}), action('conference_join', { conference_id: conference.id })];
+    return this.#conferenceArrival(conference, customer?.status ?? '', source, actions);
+  }
+
+  /** A conference that can be joined here; `undefined` after the request was refused. */
+  async #conference(id: string, response: SipResponse, customerId?: string): Promise<Conference | undefined> {
+    const { store } = this.#services;
+    const record = isId(id) ? await store.read('conference', id.toLowerCase()) : undefined;
+    const known = record && (customerId === undefined || record.data.customer_id === customerId);
+    if (!known || record.final || record.data.status === 'terminating')
+      return this.#refuse(response, 404, { conference: id.slice(0, 100) }, 'no such conference is open');
+    if (record.owner !== store.node)
+      return this.#refuse(response, 503, { conference: id }, 'the conference lives on another node');
+    return record.data;
+  }
+
+  #conferenceArrival(
+    { id, customer_id, name }: Conference,
+    customer_status: string,
+    source: Address,
+    actions: Action[],
+  ): Arrival {
+    const media_server = this.#services.registry.conferences.get(id)?.bridge.server ?? '';
+    const destination = address('conference', id, name);
+    return { customer_id, customer_status, source, destination, flow: inlineFlow(customer_id, actions), media_server };
   }
 
   async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
@@ -96,6 +135,11 @@ export class InviteHandler {
         (await this.#numberArrival(source, destination)) ??
         this.#refuse(response, 404, { number: user }, 'no live number with a call flow')
       );
+    }
+    if (user.startsWith('conference:')) {
+      const conference = await this.#conference(user.slice('conference:'.length), response, customer.id);
+      const actions = [action('conference_join', { conference_id: conference?.id })];
+      return conference && this.#conferenceArrival(conference, customer.status, source, actions);
     }
     const key = user.replace(/^extension:/, '');
     const callee = await this.#services.directory.extensionByKey(customer.id, key);

@@ -14,7 +14,8 @@ export const parseSipUri = (text: string): SipUri | undefined => {
     const uri = Srf.parseUri(text);
     if (!uri?.host) return undefined;
     return {
-      user: decodeURIComponent(uri.user ?? ''),
+      // `conference:<id>` looks like a user and a password (RFC 3261 section 19.1.1); here it is one word.
+      user: decodeURIComponent(uri.password === undefined ? (uri.user ?? '') : `${uri.user}:${uri.password}`),
       host: uri.host.toLowerCase(),
       port: uri.port ? Number(uri.port) : undefined,
       transport: (uri.params.transport ?? 'udp').toLowerCase(),

@@ -6,6 +6,8 @@ import { settingsSchema as engineSettings } from '../../engine/config.ts';
 import { settingsSchema as mediaAppSettings } from '../../media-app/config.ts';
 import { activeflowMachine } from '#contract/machines/activeflow';
 import { callMachine } from '#contract/machines/call';
+import { conferenceMachine } from '#contract/machines/conference';
+import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { settingsSchema as startSettings } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
@@ -19,7 +21,7 @@ export interface GeneratedDocument {
   content: string;
 }
 
-const MACHINES = [callMachine, groupcallMachine, activeflowMachine];
+const MACHINES = [callMachine, groupcallMachine, activeflowMachine, conferenceMachine, conferencecallMachine];
 
 const READERS = [
   { process: 'npm start', schema: startSettings },

@@ -8,6 +8,7 @@ import type {
   ActionDefinition,
   CallPort,
   Clock,
+  ConferenceEntry,
   ConnectRequest,
   CreateCalls,
   FlowPorts,
@@ -93,6 +94,8 @@ export interface WorldOptions {
 /** Everything a flow touches, faked at its ports: what the party heard, what was written, what was asked for. */
 export class World {
   readonly clock: VirtualClock;
+  /** What a conference says to a call that joins it. */
+  conference: ConferenceEntry = { conferencecall_id: newId(), confbridge_id: newId(), pre_flow_id: EMPTY_ID };
   readonly heard: string[] = [];
   readonly commits: { activeflow: Activeflow; variables: Record<string, string> }[] = [];
   readonly warnings: Record<string, unknown>[] = [];
@@ -235,6 +238,11 @@ export class World {
         this.connected.push(request);
         await act('connect', 'connect', 5000, signal);
       },
+      joinConference: async conferenceId => {
+        await act('joinConference', `conference ${conferenceId}`, 0);
+        return this.conference;
+      },
+      joinConfbridge: (confbridgeId, signal) => act('joinConfbridge', `confbridge ${confbridgeId}`, 5000, signal),
       hangup: async (reason, reference) => {
         if (this.record.status !== 'hangup') await act('hangup', `hangup ${reason} ${reference}`.trim(), 0);
         this.record.status = 'hangup';

@@ -1,0 +1,113 @@
+import { EventEmitter } from 'node:events';
+import type { ConferenceType } from '#contract/conference';
+import type { CallSession } from '../call/session.ts';
+
+const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
+
+interface Given {
+  id: string;
+  type: ConferenceType;
+  /** Media server to prefer while nobody is in. */
+  server: string;
+  /** Whose bridge it is decides who may come in. */
+  mayEnter: (call: CallSession) => boolean;
+}
+
+/**
+ * The audio mixer behind a conference (voice-and-flows 12). All its members are on one media server: the one of whoever
+ * came in first. Type `conference` mixes any number; type `connect` lets the first hear ringback until a second comes,
+ * and is over when one of them leaves.
+ *
+ * Emits `joined` and `leaved` with the call, also `leaved` for a call that was not let in, and `closed`.
+ */
+export class Confbridge extends EventEmitter<{ joined: [call: CallSession]; leaved: [call: CallSession]; closed: [] }> {
+  readonly id: string;
+  readonly #given: Given;
+  readonly #members = new Map<string, AbortController>();
+  /** Aborts when a connect bridge has company: what the first one waits for. */
+  readonly #company = new AbortController();
+  #server: string;
+  #closed = false;
+
+  constructor(given: Given) {
+    super();
+    this.id = given.id;
+    this.#given = given;
+    this.#server = given.server;
+  }
+
+  /** How many calls are in, or on their way in. */
+  get size(): number {
+    return this.#members.size;
+  }
+
+  /** The media server that a leg should be on to come in. */
+  get server(): string {
+    return this.#server;
+  }
+
+  /**
+   * Takes a call in; resolves when it has left, for whatever reason, or the signal aborts.
+   * @throws Error when it may not come in, or its media is on another media server
+   */
+  async join(call: CallSession, signal: AbortSignal): Promise<void> {
+    if (this.#members.has(call.id)) throw new Error('the call is in this bridge already');
+    const put = new AbortController();
+    this.#members.set(call.id, put);
+    try {
+      if (this.#closed || !this.#given.mayEnter(call)) throw new Error('the bridge does not let the call in');
+      await this.#stay(call, AbortSignal.any([signal, put.signal]));
+    } finally {
+      this.#members.delete(call.id);
+      this.emit('leaved', call);
+      if (this.#given.type === 'connect' && this.size === 1) this.close();
+    }
+  }
+
+  /** Why a call's media cannot be mixed here; `undefined` when it can, or has none yet. */
+  refusal(call: CallSession): string | undefined {
+    const { endpoint } = call;
+    if (!endpoint || endpoint.server === this.#server || this.#othersThan(call).length === 0) return undefined;
+    return `the call's media is on ${endpoint.server}, the conference on ${this.#server}; bridging between media servers does not exist yet`;
+  }
+
+  /** Puts one call out. False when it is not in. */
+  kick(callId: string): boolean {
+    const put = this.#members.get(callId);
+    put?.abort(new Error('put out'));
+    return put !== undefined;
+  }
+
+  /** Puts everybody out and lets nobody in any more. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const id of [...this.#members.keys()]) this.kick(id);
+    this.emit('closed');
+  }
+
+  async #stay(call: CallSession, signal: AbortSignal): Promise<void> {
+    const waits = this.#given.type === 'connect';
+    if (waits) await this.#untilCompany(call, signal);
+    if (signal.aborted) return;
+    await call.answer();
+    const refusal = this.refusal(call);
+    const { endpoint } = call;
+    if (refusal || !endpoint?.alive) throw new Error(refusal ?? 'the call has no media');
+    this.#server = endpoint.server;
+    await endpoint.conference(this.id, signal, () => void (waits || this.emit('joined', call)));
+  }
+
+  /** Ringback for whoever is first; a caller who is not answered yet has its own phone for that. */
+  async #untilCompany(call: CallSession, signal: AbortSignal): Promise<void> {
+    this.emit('joined', call);
+    if (this.size > 1) return this.#company.abort();
+    const enough = AbortSignal.any([signal, this.#company.signal]);
+    if (call.endpoint?.alive) await call.endpoint.play([RINGBACK], enough);
+    if (!enough.aborted) await new Promise(resolve => enough.addEventListener('abort', resolve, { once: true }));
+  }
+
+  #othersThan(call: CallSession): string[] {
+    return [...this.#members.keys()].filter(id => id !== call.id);
+  }
+}

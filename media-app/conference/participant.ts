@@ -1,0 +1,91 @@
+import type { Conferencecall } from '#contract/conferencecall';
+import type { LiveEventType, LiveRecord } from '#contract/events';
+import { newId } from '#contract/ids';
+import { conferencecallMachine, type ConferencecallStatus } from '#contract/machines/conferencecall';
+import { NEVER, timestamp } from '#contract/time';
+import type { CallSession } from '../call/session.ts';
+
+/** A participant older than this is put out (voice-and-flows 13.4), in milliseconds. */
+const OLDEST_MS = 24 * 3600 * 1000;
+
+/** Checks a participant may fail in a row; with the next one it is put out. */
+const FAILURES = 2;
+
+/**
+ * One call's participation in a conference (voice-and-flows 13.4): its record and its machine. Its conference's mailbox
+ * is the only one who calls it.
+ */
+export class Participant {
+  readonly call: CallSession;
+  readonly #record: LiveRecord<'conferencecall'>;
+  readonly #since = Date.now();
+  #failures = 0;
+
+  constructor(call: CallSession, conferenceId: string) {
+    const { customer_id, activeflow_id, id: reference_id } = call.call;
+    this.call = call;
+    this.#record = call.services.store.create('conferencecall', {
+      id: newId(),
+      customer_id,
+      activeflow_id,
+      conference_id: conferenceId,
+      reference_type: 'call',
+      reference_id,
+      status: conferencecallMachine.initial,
+      tm_create: timestamp(),
+      tm_update: NEVER,
+      tm_delete: NEVER,
+    });
+  }
+
+  get id(): string {
+    return this.record.id;
+  }
+
+  get record(): Conferencecall {
+    return this.#record.data;
+  }
+
+  get status(): ConferencecallStatus {
+    return this.record.status;
+  }
+
+  /** Writes the new participation. */
+  create(): Promise<void> {
+    return this.#commit(this.record);
+  }
+
+  /** Takes a step of the machine. False where the table has none: late events are dropped. */
+  async enter(event: 'enter' | 'leave' | 'end'): Promise<boolean> {
+    const step = conferencecallMachine.step(this.status, event);
+    if (step) await this.#commit({ ...this.record, status: step.to }, step);
+    return step !== undefined;
+  }
+
+  /**
+   * Sends the flow of a call that is still on its way in straight to where it would come in, and so past it. False when
+   * the flow will not come there anyway.
+   */
+  hurry(): boolean {
+    try {
+      this.call.flow?.runner.forwardNow(this.id, this.id);
+      return this.call.flow !== undefined;
+    } catch {
+      return false; // the flow is over, or has jumped elsewhere
+    }
+  }
+
+  /** The health check of 13.4, made every few seconds. True when the participant is to be put out. */
+  unwell(conferenceIsUp: boolean): boolean {
+    const { call } = this;
+    const gone = this.status === 'joining' && !call.flow?.runner.holds(this.id);
+    const well = conferenceIsUp && !gone && call.call.status === 'progressing' && Date.now() - this.#since < OLDEST_MS;
+    this.#failures = well ? 0 : this.#failures + 1;
+    return this.#failures > FAILURES;
+  }
+
+  async #commit(data: Conferencecall, step?: ReturnType<typeof conferencecallMachine.step>): Promise<void> {
+    const event: LiveEventType<'conferencecall'> = `conferencecall_${data.status}`;
+    await this.call.services.store.commit(this.#record, data, { events: [event], ...(step ? { step } : {}) });
+  }
+}

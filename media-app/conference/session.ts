@@ -1,0 +1,252 @@
+import { type Conference, type ConferenceSettings, newConference } from '#contract/conference';
+import type { Conferencecall } from '#contract/conferencecall';
+import { PlatformError } from '#contract/errors';
+import type { LiveEventType, LiveRecord } from '#contract/events';
+import { newId } from '#contract/ids';
+import { conferenceMachine } from '#contract/machines/conference';
+import { NEVER, timestamp } from '#contract/time';
+import type { ConferenceEntry } from '#flow/action';
+import { Mailbox } from '../call/mailbox.ts';
+import type { CallSession } from '../call/session.ts';
+import { LostRecordError } from '../call/state-store.ts';
+import type { Log } from '../log.ts';
+import type { Services } from '../services.ts';
+import { Confbridge } from './confbridge.ts';
+import { Deadline } from './deadline.ts';
+import { Participant } from './participant.ts';
+
+type NewConference = Omit<Parameters<typeof newConference>[0], 'tm_create'> & { request_id: string };
+
+/**
+ * One conference (voice-and-flows 13): its record, its participants and the bridge that mixes them. Everything that
+ * happens to it or to a participant goes through one mailbox, so a join never races a deletion.
+ */
+export class ConferenceSession {
+  readonly bridge: Confbridge;
+  readonly #services: Services;
+  readonly #log: Log;
+  readonly #mailbox: Mailbox;
+  readonly #record: LiveRecord<'conference'>;
+  readonly #requestId: string;
+  readonly #participants = new Map<string, Participant>();
+  readonly #timeout = new Deadline(() => void this.end());
+  #check: NodeJS.Timeout | undefined;
+
+  constructor(services: Services, { request_id, ...given }: NewConference) {
+    this.#services = services;
+    this.#log = services.log.child({ conference_id: given.id });
+    this.#mailbox = new Mailbox(this.#log);
+    this.#requestId = request_id;
+    this.#record = services.store.create('conference', newConference({ ...given, tm_create: timestamp() }));
+    this.bridge = new Confbridge({
+      id: newId(),
+      type: given.type,
+      server: services.media.pick(),
+      mayEnter: call => this.#of(call)?.status === 'joining',
+    });
+    this.#listen();
+    services.registry.conferences.set(given.id, this);
+    services.registry.confbridges.set(this.bridge.id, this.bridge);
+  }
+
+  get conference(): Conference {
+    return this.#record.data;
+  }
+
+  /** Writes the new conference and resolves with it as it began; it is progressing right after. */
+  async create(): Promise<Conference> {
+    const created = this.conference;
+    await this.#mailbox.post(() => this.#commit({}, ['conference_created']));
+    this.#mailbox.drop('ready', async () => void (await this.#enter('ready')));
+    this.#timeout.set(created.timeout);
+    this.#check = setInterval(
+      () => this.#mailbox.drop('health check', () => this.#checkAll()),
+      this.#services.settings.CONFERENCE_CHECK_MS,
+    );
+    return created;
+  }
+
+  /**
+   * Makes a call a participant that is on its way in (6.4 conference_join).
+   * @throws Error why it may not come in
+   */
+  admit(call: CallSession): Promise<ConferenceEntry> {
+    return this.#mailbox.post(async () => {
+      const refusal = this.#refusal(call);
+      if (refusal) throw new Error(refusal);
+      const participant = new Participant(call, this.conference.id);
+      await participant.create();
+      this.#participants.set(participant.id, participant);
+      call.once('ended', () => this.#mailbox.drop('call ended', () => this.#callEnded(participant)));
+      const { pre_flow_id } = this.conference;
+      return { conferencecall_id: participant.id, confbridge_id: this.bridge.id, pre_flow_id };
+    });
+  }
+
+  /**
+   * Changes what a client may change. A timeout that is given runs from now.
+   * @throws PlatformError STATE_INVALID when the conference is ending
+   */
+  update(changes: Partial<ConferenceSettings & { direct_hash: string }>): Promise<Conference> {
+    return this.#mailbox.post(async () => {
+      if (!this.#up) throw new PlatformError('STATE_INVALID', 'The conference is ending.');
+      await this.#commit(changes, ['conference_updated']);
+      if (changes.timeout !== undefined) this.#timeout.set(changes.timeout);
+      return this.conference;
+    });
+  }
+
+  /** Deletes it, by a client or by its timeout: nobody comes in any more and everybody is put out. Idempotent. */
+  end(): Promise<Conference> {
+    return this.#mailbox.post(async () => {
+      if (this.conference.tm_delete !== NEVER) return this.conference;
+      const tm_delete = timestamp();
+      const events = ['conference_updated', 'conference_deleted'] as const;
+      if (!(await this.#enter('terminate', { tm_delete }, events))) await this.#commit({ tm_delete }, [...events]);
+      const deleted = this.conference;
+      await this.#putAllOut();
+      return deleted;
+    });
+  }
+
+  /** Ends it without deleting it: its node stops, or a connect conference lost one of its two. */
+  terminate(): void {
+    this.#mailbox.drop('terminate', async () => {
+      if (await this.#enter('terminate')) await this.#putAllOut();
+    });
+  }
+
+  /**
+   * Puts one participant out; one that is leaving or has left is shown as it is.
+   * @returns undefined when it is not one of this conference's present participants
+   */
+  kick(participantId: string): Promise<Conferencecall | undefined> {
+    return this.#mailbox.post(async () => {
+      const participant = this.#participants.get(participantId);
+      if (!participant || !(await participant.enter('leave'))) return participant?.record;
+      const leaving = participant.record;
+      await this.#putOut(participant);
+      return leaving;
+    });
+  }
+
+  get #up(): boolean {
+    return this.conference.status === 'starting' || this.conference.status === 'progressing';
+  }
+
+  #listen(): void {
+    const { bridge } = this;
+    bridge.on('joined', call => this.#mailbox.drop('joined', () => this.#joined(call)));
+    bridge.on('leaved', call => this.#mailbox.drop('leaved', () => this.#leaved(call)));
+    bridge.on('closed', () => this.terminate());
+  }
+
+  #refusal(call: CallSession): string | undefined {
+    const { customer_id, status } = call.call;
+    if (customer_id !== this.conference.customer_id) return `there is no conference ${this.conference.id}`;
+    if (!this.#up) return `the conference is ${this.conference.status}`;
+    if (status !== 'progressing') return `the call is ${status}, not progressing`;
+    return this.bridge.refusal(call);
+  }
+
+  /** The participation of a call that matters now: a call may be on its way into the same conference twice. */
+  #of(call: CallSession): Participant | undefined {
+    const own = [...this.#participants.values()].filter(one => one.call === call);
+    return own.find(one => one.status === 'joined') ?? own.at(-1);
+  }
+
+  async #joined(call: CallSession): Promise<void> {
+    const participant = this.#of(call);
+    if (!participant || !(await participant.enter('enter'))) return;
+    const conferencecall_ids = [...this.conference.conferencecall_ids, participant.id];
+    await this.#commit({ conferencecall_ids }, ['conference_updated']);
+  }
+
+  async #leaved(call: CallSession): Promise<void> {
+    const participant = this.#of(call);
+    if (participant) await this.#gone(participant);
+  }
+
+  async #callEnded(participant: Participant): Promise<void> {
+    if (participant.status === 'joined')
+      await participant.enter('leave'); // its bridge says when it is out
+    else if (!this.bridge.kick(participant.call.id)) await this.#gone(participant);
+  }
+
+  async #gone(participant: Participant): Promise<void> {
+    if (!(await participant.enter('end'))) return;
+    this.#participants.delete(participant.id);
+    const { conferencecall_ids } = this.conference;
+    const left = conferencecall_ids.filter(id => id !== participant.id);
+    if (left.length < conferencecall_ids.length)
+      await this.#commit({ conferencecall_ids: left }, ['conference_updated']);
+    await this.#maybeOver();
+  }
+
+  /** Nobody is left: a conference that is ending has ended, and so has a connect conference. */
+  async #maybeOver(): Promise<void> {
+    if (this.#participants.size > 0 || this.bridge.size > 0) return;
+    if (this.conference.type === 'connect' && this.#up) await this.#enter('terminate');
+    const over = await this.#enter('empty', { tm_end: timestamp() }, ['conference_updated', 'conference_deleted']);
+    if (over) this.#dispose();
+  }
+
+  #dispose(): void {
+    clearInterval(this.#check);
+    this.#timeout.set(0);
+    this.bridge.close();
+    const { confbridges, conferences } = this.#services.registry;
+    confbridges.delete(this.bridge.id);
+    conferences.delete(this.conference.id);
+  }
+
+  async #putAllOut(): Promise<void> {
+    for (const participant of [...this.#participants.values()]) {
+      await participant.enter('leave');
+      await this.#putOut(participant);
+    }
+    this.bridge.close();
+    await this.#maybeOver();
+  }
+
+  /** Out of the bridge when it is in; past it when its flow is on the way; gone when it would never come there. */
+  async #putOut(participant: Participant): Promise<void> {
+    if (!this.bridge.kick(participant.call.id) && !participant.hurry()) await this.#gone(participant);
+  }
+
+  async #checkAll(): Promise<void> {
+    for (const participant of [...this.#participants.values()]) {
+      if (!participant.unwell(this.conference.status === 'progressing')) continue;
+      this.#log.warn({ conferencecall_id: participant.id, call_id: participant.call.id }, 'a participant is put out');
+      await participant.enter('leave');
+      await this.#putOut(participant);
+    }
+  }
+
+  async #enter(
+    event: 'ready' | 'terminate' | 'empty',
+    extra: Partial<Conference> = {},
+    events: readonly LiveEventType<'conference'>[] = ['conference_updated'],
+  ): Promise<boolean> {
+    const step = conferenceMachine.step(this.conference.status, event);
+    if (!step) return false;
+    this.#log.info({ status: step.to }, `conference ${step.to}`);
+    await this.#commit({ ...extra, status: step.to }, [...events], step);
+    return true;
+  }
+
+  async #commit(
+    changes: Partial<Conference>,
+    events: LiveEventType<'conference'>[],
+    step?: ReturnType<typeof conferenceMachine.step>,
+  ): Promise<void> {
+    const change = { events, request_id: this.#requestId, ...(step ? { step } : {}) };
+    try {
+      await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);
+    } catch (error) {
+      if (!(error instanceof LostRecordError)) throw error;
+      this.#log.error({ error: error.message }, 'another node ended this conference; letting go of it');
+      this.#dispose();
+    }
+  }
+}
