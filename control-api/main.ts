@@ -1,6 +1,7 @@
-import { pino } from 'pino';
+import type { Logger } from 'pino';
 import { startApp, type App } from './app.ts';
 import { ConfigError, readConfig, type Config } from './config.ts';
+import { createLog } from './log.ts';
 
 const fail = (sentence: string): never => {
   process.stderr.write(`${sentence}\n`);
@@ -31,7 +32,7 @@ const culprit = (error: unknown, config: Config): string => {
   return `control-api cannot start: ${message}.`;
 };
 
-const stopOn = (app: App, log: pino.Logger): void => {
+const stopOn = (app: App, log: Logger): void => {
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
@@ -45,7 +46,7 @@ const stopOn = (app: App, log: pino.Logger): void => {
 };
 
 const config = configOrExit();
-const log = pino({ level: config.LOG_LEVEL, base: { part: 'control-api' }, timestamp: pino.stdTimeFunctions.isoTime });
+const log = createLog(config.LOG_LEVEL);
 try {
   const app = await startApp(config, log);
   stopOn(app, log);

@@ -1,0 +1,22 @@
+import { writeSync } from 'node:fs';
+import { pino, type DestinationStream, type Logger } from 'pino';
+
+/**
+ * Standard output, for which no process waits at its end when nobody reads it any more: pino would try to write the
+ * last lines for ever, and a process whose supervisor was killed would never end.
+ */
+const standardOutput = (): DestinationStream => {
+  const stream = pino.destination({ fd: 1, sync: false });
+  process.prependListener('exit', () => {
+    try {
+      writeSync(1, '\n');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EPIPE') stream.flushSync = () => undefined;
+    }
+  });
+  return stream;
+};
+
+/** A structured log: one JSON line on standard output per entry. */
+export const createLog = (level: string): Logger =>
+  pino({ level, base: { part: 'control-api' }, timestamp: pino.stdTimeFunctions.isoTime }, standardOutput());
