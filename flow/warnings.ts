@@ -30,6 +30,9 @@ export const warningSchema = z
   .meta({ id: 'FlowWarning', description: 'Something in a flow that looks wrong.' });
 export type Warning = z.infer<typeof warningSchema>;
 
+/** More than this nobody reads. */
+const MOST_WARNINGS = 500;
+
 /** What an analysis works on. */
 interface Subject {
   actions: readonly Action[];
@@ -136,12 +139,14 @@ const ANALYSES: Record<Code, Analysis> = {
 };
 
 /**
- * What looks wrong in a flow, without running it; in the order of its actions. Flows that other flows fetch may use
+ * What looks wrong in a flow, without running it; in the order of its actions, the first 500. Flows that other flows fetch may use
  * targets outside themselves, which an analysis of one flow calls missing.
  */
 export const warningsOf = (actions: readonly Action[], reference: Reference): Warning[] => {
   const subject = { actions, graph: new FlowGraph(actions, reference), reference };
   return WARNING_CODES.flatMap(code =>
     ANALYSES[code](subject).map(([index, message]) => ({ action_id: actions[index]?.id ?? '', index, code, message })),
-  ).sort((a, b) => a.index - b.index);
+  )
+    .sort((a, b) => a.index - b.index)
+    .slice(0, MOST_WARNINGS);
 };

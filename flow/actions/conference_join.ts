@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Action, ActionType } from '#contract/action';
-import { EMPTY_ID, isSet, newId } from '#contract/ids';
+import { EMPTY_ID, isId, isSet, newId } from '#contract/ids';
 import { defineAction } from '../action.ts';
 import { callOf } from './on-call.ts';
 
@@ -19,6 +19,7 @@ export const conferenceJoin = defineAction({
   onError: 'stop',
   option: z.object({ conference_id: z.string().max(64).default('').describe('A conference of the same customer.') }),
   async run(context, { conference_id }) {
+    if (!isSet(conference_id) || !isId(conference_id)) throw new Error(`there is no conference ${conference_id}`);
     const entry = await callOf(context).joinConference(conference_id);
     // The conference finds the way in by these ids: the stack's and its last action's are the participant's.
     const { conferencecall_id, confbridge_id, pre_flow_id } = entry;

@@ -128,6 +128,11 @@ describe('the warnings of a flow', () => {
     });
   });
 
+  it('are not more than anybody reads', () => {
+    const targets = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`${n}`, id('nowhere')]));
+    assert.equal(found([action('b', 'branch', { target_ids: targets })]).length, 500);
+  });
+
   it('come quickly for the largest flows', () => {
     const circle = Array.from({ length: 1000 }, (_, n) => branch(`${n}`, `${(n + 500) % 1000}`, `${(n + 1) % 1000}`));
     assert.deepEqual(
