@@ -10,7 +10,9 @@ import { StreamedVoice } from './streamed-voice.ts';
 
 const backlogSeconds = 2;
 const maxWaitingTexts = 64;
+/** What a far end may send in a second: so many messages of 16 kB, fewer of larger ones. */
 const messagesPerSecond = 1000;
+const messageBytes = 16 * 1024;
 const ticksPerSecond = 50;
 
 /** How a pause sounds at the far end: nothing is sent, or silence is. */
@@ -125,8 +127,8 @@ export class AudioFork implements AudioTap {
     };
     return new ForkSocket(this.#options.url, options, {
       opened: () => this.#opened(),
-      text: text => this.#received() && this.#onText(text),
-      audio: bytes => this.#received() && this.#voice?.write(bytes),
+      text: text => this.#received(text.length) && this.#onText(text),
+      audio: bytes => this.#received(bytes.length) && this.#voice?.write(bytes),
       closed: () => this.#closed(),
       failed: reason => this.#failed(reason),
     });
@@ -176,10 +178,10 @@ export class AudioFork implements AudioTap {
   }
 
   /** Counts what comes in; a far end that floods us is not read for the rest of the second. */
-  #received(): boolean {
+  #received(bytes: number): boolean {
     this.#announce();
-    this.#messages += 1;
-    if (this.#messages === messagesPerSecond) this.#socket.pause();
+    this.#messages += Math.ceil((bytes + 1) / messageBytes);
+    if (this.#messages >= messagesPerSecond) this.#socket.pause();
     return true;
   }
 

@@ -136,7 +136,7 @@ function clientOptions(address: URL, options: ForkSocketOptions): WebSocket.Clie
       ...(credentials ? { Authorization: `Basic ${basic}` } : {}),
     },
     ...(lax ? { rejectUnauthorized: false } : {}),
-    finishRequest: request => finish(request, address.hostname, lax ? options : null),
+    finishRequest: request => finish(request, address.hostname.replace(/^\[(.*)\]$/, '$1'), lax ? options : null),
   };
 }
 

@@ -6,6 +6,7 @@ import { SampleQueue } from './sample-queue.ts';
 const preBufferMs = 80;
 const patienceMs = 200;
 const maxSeconds = 180;
+const maxSamples = 4 * 1024 * 1024;
 const maxMarks = 30;
 
 /** What became of a mark: the audio before it was played, or thrown away. */
@@ -46,7 +47,7 @@ export class StreamedVoice implements FrameSource {
 
   /** Takes the bytes of one frame. */
   write(bytes: Buffer): void {
-    const room = maxSeconds * this.#rate - this.#queue.length;
+    const room = Math.min(maxSeconds * this.#rate, maxSamples) - this.#queue.length;
     if (bytes.length > room * 2) return this.#overrun();
     const before = this.#queue.length;
     this.#queue.push(bytes);
