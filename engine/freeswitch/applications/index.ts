@@ -12,6 +12,7 @@ import {
   startDtmf,
   stopDtmf,
 } from './control.ts';
+import { displaceSession, stopDisplaceSession } from './displace_session.ts';
 import { playAndGetDigits } from './play_and_get_digits.ts';
 import { playback } from './playback.ts';
 import { record } from './record.ts';
@@ -23,6 +24,7 @@ const all: Application[] = [
   answer,
   breakApplication,
   conference,
+  displaceSession,
   echo,
   exportVariable,
   hangup,
@@ -39,6 +41,7 @@ const all: Application[] = [
   sleep,
   speak,
   startDtmf,
+  stopDisplaceSession,
   stopDtmf,
   stopRecordSession,
   unset,

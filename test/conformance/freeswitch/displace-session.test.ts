@@ -1,0 +1,34 @@
+import { strict as assert } from 'node:assert';
+import { EngineUnderTest, until } from './engine-under-test.ts';
+
+describe('the application displace_session', () => {
+  let under: EngineUnderTest;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+  });
+  afterEach(() => under.hangUp());
+  after(() => under.stop());
+
+  it('lets a party of a bridge hear a whisper that the other does not', async () => {
+    const [a, b] = await Promise.all([under.call(), under.call()]);
+    b.peer.saying = 600;
+    await a.endpoint.bridge(b.endpoint);
+    await a.peer.hears(600);
+    await a.endpoint.execute('displace_session', 'tone_stream://%(60000,0,1000) m');
+    await a.peer.hears(1000);
+    assert.deepEqual(a.peer.tonesOf(100), [600, 1000]);
+    assert.deepEqual(b.peer.tonesOf(100), []);
+    await a.endpoint.execute('stop_displace_session', 'tone_stream://%(60000,0,1000)');
+    await until(() => !a.peer.tonesOf(100).includes(1000), 'the end of the whisper');
+  });
+
+  it('ends at its limit, and says when a file cannot be played', async () => {
+    const { endpoint, peer } = await under.call();
+    await endpoint.execute('displace_session', 'tone_stream://%(60000,0,850) +1');
+    await peer.hears(850);
+    await until(() => peer.tonesOf(100).length === 0, 'the end');
+    const event = await endpoint.execute('displace_session', 'no-such-file.wav');
+    assert.match(event.getHeader('Application-Response') ?? '', /^-ERR /);
+  });
+});
