@@ -6,6 +6,7 @@ import type { Core } from '../core.ts';
 import { parseDigits } from '../digits.ts';
 import type { ConferenceEvents } from './events.ts';
 import { conferenceHeaders, memberHeaders, playedHeaders } from './events.ts';
+import { floorOf } from './floor.ts';
 import { Member } from './member.ts';
 import { PlayQueue } from './play-queue.ts';
 import { Recordings } from './recordings.ts';
@@ -169,7 +170,8 @@ export class Conference {
   #tick(): void {
     this.mixer.mix();
     for (const member of this.members.values()) this.#listenTo(member);
-    this.#watchFloor();
+    const floor = floorOf(this.members.values(), this.floor);
+    if (floor !== this.floor) this.#giveFloor(floor);
     this.recordings.frame(() => this.mixer.all());
   }
 
@@ -180,19 +182,6 @@ export class Conference {
     if (seat.speaks) this.raise({ ...memberHeaders(this, member), Action: `${change}-talking` });
     else if (change === 'start' && flags.has('mute-detect'))
       this.raise({ ...memberHeaders(this, member), Action: 'mute-detect' });
-  }
-
-  /** The floor goes to whoever talks loudest when its holder does not talk, and to the newest member without a holder. */
-  #watchFloor(): void {
-    const { floor } = this;
-    if (floor?.talk.talking && floor.seat.speaks) return;
-    let next = floor;
-    for (const member of this.members.values()) {
-      const talks = member.talk.talking && member.seat.speaks;
-      if (!member.ghost && (talks ? member.seat.level > levelOf(next) : floor === null && levelOf(next) < 0))
-        next = member;
-    }
-    if (next !== null && next !== floor) this.#giveFloor(next);
   }
 
   #giveFloor(member: Member | null): void {
@@ -214,10 +203,4 @@ export class Conference {
     this.raise({ Action: 'conference-destroy' });
     this.#close();
   }
-}
-
-/** How loud a talking member is; less than nothing without a member, nothing for a silent one. */
-function levelOf(member: Member | null): number {
-  if (!member) return -1;
-  return member.talk.talking && member.seat.speaks ? member.seat.level : 0;
 }
