@@ -1,46 +1,15 @@
 import { strict as assert } from 'node:assert';
-import { Worker } from 'bullmq';
-import { Redis } from 'ioredis';
 import { START_ACTION } from '#contract/action';
 import { newCall, type Call } from '#contract/call';
-import type { Command, CommandReply } from '#contract/commands';
 import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
-import { keys, queues } from '#contract/keys';
+import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { Consumer } from '../support/consumer.ts';
 
 type Json = Record<string, unknown>;
 const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
-
-/** Stands where media-app stands: takes commands off the real queue and answers as told. */
-class Consumer {
-  readonly taken: Command[] = [];
-  readonly redis: Redis;
-  readonly #workers: Worker[];
-  answer: (command: Command) => CommandReply | undefined = () => undefined;
-
-  constructor(url: string, node: string) {
-    this.redis = new Redis(url);
-    this.#workers = [queues.media, queues.node(node)].map(
-      queue =>
-        new Worker<Command>(queue, async ({ data }) => this.#take(data), {
-          connection: { url, maxRetriesPerRequest: null },
-        }),
-    );
-  }
-
-  async #take(command: Command): Promise<void> {
-    this.taken.push(command);
-    const reply = this.answer(command);
-    if (reply && command.reply_to) await this.redis.publish(keys.replies(command.reply_to), JSON.stringify(reply));
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#workers.map(worker => worker.close()));
-    this.redis.disconnect();
-  }
-}
 
 describe('placing calls', () => {
   const NODE = 'node-of-the-test';

@@ -1,9 +1,18 @@
 import { strict as assert } from 'node:assert';
+import pino from 'pino';
 import type { Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
+import { newId } from '#contract/ids';
+import { NEVER } from '#contract/time';
+import { Commands } from '../../control-api/commands.ts';
 import { eventually, Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { sharedStack } from '../support/stack.ts';
+
+const tone = (hz: number, ms = 1500) => ({
+  type: 'play',
+  option: { stream_urls: [`tone_stream://%(${ms},0,${hz})`] },
+});
 
 describe('a conference', function () {
   this.timeout(60_000);
@@ -19,10 +28,8 @@ describe('a conference', function () {
   });
 
   const open = async (given: Record<string, unknown> = {}): Promise<Conference> => {
-    const { status, body } = await office.stack.api<Conference>('POST', '/conferences', {
-      type: 'conference',
-      ...given,
-    });
+    const room = { type: 'conference', ...given };
+    const { status, body } = await office.stack.api<Conference>('POST', '/conferences', room);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   };
@@ -31,19 +38,24 @@ describe('a conference', function () {
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   };
-  const seen = async (id: string): Promise<Conference> =>
+  const see = async (id: string): Promise<Conference> =>
     (await office.stack.api<Conference>('GET', `/conferences/${id}`)).body;
   const participants = async (query: string): Promise<Conferencecall[]> => {
     const { status, body } = await office.stack.api<{ result: Conferencecall[] }>('GET', `/conferencecalls?${query}`);
     assert.equal(status, 200, JSON.stringify(body));
     return body.result;
   };
-  const joined = (id: string, count: number): Promise<Conferencecall[]> =>
+  const inState = (id: string, status: Conferencecall['status'], count: number): Promise<Conferencecall[]> =>
     eventually(
-      `${count} participants`,
-      () => participants(`conference_id=${id}&status=joined`),
+      `${count} ${status}`,
+      () => participants(`conference_id=${id}&status=${status}`),
       list => list.length === count,
     );
+  const kick = async (id: string): Promise<Conferencecall> => {
+    const { status, body } = await office.stack.api<Conferencecall>('DELETE', `/conferencecalls/${id}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body;
+  };
   /** A phone calls the conference by its own address. */
   const callsIn = async (hz: number, id: string): Promise<PhoneCall> => {
     const phone = await office.phone('1001', { tone: hz });
@@ -51,21 +63,188 @@ describe('a conference', function () {
     await call.answered();
     return call;
   };
+  /** A phone is called and sent through a flow. */
+  const isCalled = async (extension: string, hz: number, actions: unknown[]): Promise<PhoneCall> => {
+    const phone = await office.registered(extension, { tone: hz, incoming: { autoAnswer: true } });
+    await office.ring(extension, actions);
+    const call = await phone.waitForCall();
+    await call.answered();
+    return call;
+  };
+  const flow = async (actions: unknown[]): Promise<string> => {
+    const { status, body } = await office.stack.api<{ id: string }>('POST', '/flows', { name: 'pre', actions });
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.id;
+  };
 
-  it('three phones hear exactly the other two, whoever leaves is heard no more', async () => {
+  it('three phones hear exactly the other two, and whoever leaves is heard no more', async () => {
     const { id, status } = await open();
     assert.equal(status, 'starting');
     const a = await callsIn(500, id);
     const b = await callsIn(900, id);
     const c = await callsIn(1300, id);
     await Promise.all([a.hearsOnly([900, 1300]), b.hearsOnly([500, 1300]), c.hearsOnly([500, 900])]);
-    const present = await joined(id, 3);
-    assert.deepEqual([...(await seen(id)).conferencecall_ids].sort(), present.map(one => one.id).sort());
+    const present = await inState(id, 'joined', 3);
+    assert.equal((await see(id)).status, 'progressing');
+    assert.deepEqual([...(await see(id)).conferencecall_ids].sort(), present.map(one => one.id).sort());
     await b.hangup();
     await Promise.all([a.hearsOnly([1300]), c.hearsOnly([500])]);
-    await joined(id, 2);
+    await inState(id, 'joined', 2);
     const deleted = await close(id);
     assert.equal(deleted.status, 'terminating');
+    assert.notEqual(deleted.tm_delete, NEVER);
     await Promise.all([a.ended(), c.ended()]);
+    const again = await eventually(
+      'its end',
+      () => close(id),
+      one => one.status === 'terminated',
+    );
+    assert.notEqual(again.tm_end, NEVER);
+    await inState(id, 'leaved', 3);
+  });
+
+  it('a participant who is put out goes on behind conference_join, and the others stay', async () => {
+    const { id } = await open();
+    const heard = await office.listen();
+    const a = await callsIn(500, id);
+    const b = await isCalled('1002', 900, [{ type: 'conference_join', option: { conference_id: id } }, tone(1700)]);
+    await a.hearsOnly([900]);
+    const [second] = await inState(id, 'joined', 2);
+    assert(second);
+    assert.equal((await kick(second.id)).status, 'leaving');
+    await b.hears(1700);
+    await a.hearsSilence();
+    await eventually(
+      'it has left',
+      () => kick(second.id),
+      one => one.status === 'leaved',
+    );
+    await b.ended();
+    const story = () => heard.filter(one => one.topic.endsWith(`:conferencecall:${second.id}`));
+    await eventually('the last event', story, list => list.some(one => one.event_type === 'conferencecall_leaved'));
+    assert.deepEqual(
+      story().map(one => one.event_type),
+      ['conferencecall_joining', 'conferencecall_joined', 'conferencecall_leaving', 'conferencecall_leaved'],
+    );
+    assert.equal((await see(id)).conferencecall_ids.length, 1);
+    await close(id);
+    await a.ended();
+  });
+
+  it('each caller hears the pre-flow before it comes in; put out meanwhile, it goes straight on', async () => {
+    const { id } = await open({ pre_flow_id: await flow([tone(1700, 1000)]) });
+    const a = await callsIn(500, id);
+    await a.hearsOnly([1700]);
+    const join = { type: 'conference_join', option: { conference_id: id } };
+    const b = await isCalled('1002', 900, [join, tone(2100)]);
+    await b.hearsOnly([1700]);
+    await b.hearsOnly([500], { within_ms: 3000 });
+    await a.hearsOnly([900]);
+    await b.hangup();
+    const slow = await flow([tone(1900, 20_000)]);
+    assert.equal((await office.stack.api('PUT', `/conferences/${id}`, { pre_flow_id: slow })).status, 200);
+    const c = await isCalled('1001', 1300, [join, tone(2100)]);
+    await c.hearsOnly([1900]);
+    const [waiting] = await inState(id, 'joining', 1);
+    assert.equal((await kick(waiting?.id ?? '')).status, 'leaving');
+    await c.hearsOnly([2100]);
+    await c.ended();
+    await inState(id, 'leaved', 2);
+    await close(id);
+    await a.ended();
+  });
+
+  it('of type connect: the first hears ringback, then the second; when one leaves the other is put out', async () => {
+    const { id } = await open({ type: 'connect' });
+    const a = await isCalled('1001', 500, [{ type: 'conference_join', option: { conference_id: id } }, tone(1700)]);
+    await a.hearsOnly([425]);
+    const b = await callsIn(900, id);
+    await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
+    await b.hangup();
+    await a.hearsOnly([1700]);
+    const over = await eventually(
+      'its end',
+      () => see(id),
+      one => one.status === 'terminated',
+    );
+    assert.notEqual(over.tm_end, NEVER);
+    assert.equal(over.tm_delete, NEVER);
+    await a.ended();
+    assert.equal((await office.stack.api('PUT', `/conferences/${id}`, { name: 'late' })).status, 409);
+    assert.notEqual((await close(id)).tm_delete, NEVER);
+    assert.equal((await office.stack.api('GET', `/conferences/${id}`)).status, 404);
+  });
+
+  it('deleted while callers come in: each is either out again or never was in', async () => {
+    for (let round = 0; round < 4; round++) {
+      const { id } = await open();
+      const phones = await Promise.all([500, 900, 1300].map(hz => office.phone('1001', { tone: hz })));
+      const dialled = phones.map(phone => phone.dial(`sip:${id}@conference.trunkline.localhost`));
+      const calls = await Promise.all(dialled);
+      await new Promise(resolve => setTimeout(resolve, round * 25)); // each round meets the joins elsewhere
+      await close(id);
+      await Promise.all(calls.map(call => call.ended()));
+      await eventually(
+        'its end',
+        () => close(id),
+        one => one.status === 'terminated' && one.conferencecall_ids.length === 0,
+      );
+      const records = await participants(`conference_id=${id}`);
+      assert.deepEqual([...new Set(records.map(one => one.status))].filter(status => status !== 'leaved'), []);
+    }
+  });
+
+  it('ends by itself when its time is over', async () => {
+    const { redisUrl, welcome } = office.stack;
+    const commands = new Commands({ redisUrl, log: pino({ level: 'silent' }) });
+    try {
+      // The API takes no timeout below a minute; the order behind it does.
+      const body = { id: newId(), type: 'conference' as const, name: '', detail: '', data: {}, timeout: 2 };
+      const none = { pre_flow_id: '', post_flow_id: '', direct_hash: '' };
+      const { customer_id } = welcome;
+      const room = await commands.send('conference.create', {
+        customer_id,
+        request_id: '',
+        body: { ...body, ...none },
+      });
+      const a = await callsIn(500, room.id);
+      await inState(room.id, 'joined', 1);
+      await a.ended();
+      const over = await close(room.id);
+      assert.notEqual(over.tm_delete, NEVER);
+    } finally {
+      await commands.close();
+    }
+  });
+
+  it('is dialled by a registered phone as conference:<id>, and by nobody when it does not exist', async () => {
+    const { id } = await open();
+    const phone = await office.registered('1002', { tone: 900 });
+    const a = await callsIn(500, id);
+    const b = await phone.dial(`sip:conference%3A${id}@${office.stack.welcome.extensions[0]?.domain_name}`);
+    await b.answered();
+    await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
+    await b.hangup();
+    await close(id);
+    await a.ended();
+    for (const target of [id, newId(), 'nobody']) {
+      const refused = await phone.dial(`sip:${target}@conference.trunkline.localhost`);
+      assert.equal((await refused.ended()).status, 404);
+    }
+  });
+
+  it('a flow that leads out of the pre-flow is no participant any more', async () => {
+    const out = 'f0000000-0000-4000-8000-0000000000aa';
+    const { id } = await open({ pre_flow_id: await flow([{ type: 'goto', option: { target_id: out, loop_count: 1 } }]) });
+    const a = await isCalled('1001', 500, [
+      { type: 'answer' },
+      { type: 'conference_join', option: { conference_id: id } },
+      { id: out, ...tone(1700, 3000) },
+    ]);
+    await a.hearsOnly([1700]);
+    await inState(id, 'joining', 1);
+    await a.ended();
+    await inState(id, 'leaved', 1);
+    await close(id);
   });
 });
