@@ -33,8 +33,8 @@ const DIGITS_ONLY = (target: string): string =>
 
 const normalizeSip = (target: string): string => {
   const uri = /^sips?:/i.test(target) ? target : `sip:${target}`;
-  const at = uri.lastIndexOf('@');
-  return at < 0 ? uri.toLowerCase() : uri.slice(0, at + 1) + uri.slice(at + 1).toLowerCase();
+  const host = /^(sips?:(?:[^@]*@)?)([^;?]*)(.*)$/i.exec(uri);
+  return host ? `${host[1]}${host[2]?.toLowerCase()}${host[3]}` : uri;
 };
 
 /** Removes CR, LF and NUL: nothing that reaches SIP or the event socket may carry them. */

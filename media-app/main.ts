@@ -12,7 +12,7 @@ const settingsOrExit = (): Settings => {
 };
 
 /** How long an orderly stop may take; what is left is ended by the next start. */
-const STOP_DEADLINE_MS = 8000;
+const STOP_DEADLINE_MS = 4000;
 
 const settings = settingsOrExit();
 const log = createLog(settings.LOG_LEVEL);

@@ -55,6 +55,10 @@ const blockList = (blocks: string[], family: 'ipv4' | 'ipv6'): BlockList => {
   return list;
 };
 
+/** Refused even where private targets are allowed: link-local (cloud metadata lives there) and multicast. */
+const neverV4 = blockList(['169.254.0.0/16', '224.0.0.0/4', '0.0.0.0/8', '255.255.255.255/32'], 'ipv4');
+const neverV6 = blockList(['fe80::/10', 'ff00::/8'], 'ipv6');
+
 /** Two lists, because one list takes an IPv4 address for its IPv6 form ::ffff:0:0/96 too. */
 const reservedV4 = blockList(RESERVED_V4, 'ipv4');
 const reservedV6 = blockList(RESERVED_V6, 'ipv6');
@@ -66,19 +70,23 @@ export const isPrivateAddress = (address: string): boolean => {
   return family === 6 ? reservedV6.check(address, 'ipv6') : reservedV4.check(address, 'ipv4');
 };
 
-const isPublic = ({ address }: LookupAddress): boolean => !isPrivateAddress(address);
+/** True for an address that must not be asked, whoever allows what. */
+const isNever = (address: string): boolean =>
+  isIP(address) === 6 ? neverV6.check(address, 'ipv6') : neverV4.check(address, 'ipv4');
 
 /** Look-up for a connection that is about to be made: what is checked here is what is connected to (no rebinding). */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const allowed = error ? [] : addresses.filter(isPublic);
-    const [first] = allowed;
-    if (error) callback(error, '');
-    else if (!first) callback(new TargetRefused(`${hostname} is a private address`), '');
-    else if (options.all) callback(null, allowed);
-    else callback(null, first.address, first.family);
-  });
-};
+const lookupExcept =
+  (refused: (address: string) => boolean): LookupFunction =>
+  (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      const allowed = error ? [] : addresses.filter(({ address }: LookupAddress) => !refused(address));
+      const [first] = allowed;
+      if (error) callback(error, '');
+      else if (!first) callback(new TargetRefused(`${hostname} is a private address`), '');
+      else if (options.all) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
 
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status);
 
@@ -113,12 +121,13 @@ const refusalIn = (error: unknown): TargetRefused | undefined => {
  * only, private targets refused by name, by literal and after every redirect (accounts-and-plumbing 27).
  */
 export class GuardedFetch {
-  readonly #allowPrivate: boolean;
+  /** Which addresses are refused. */
+  readonly #refused: (address: string) => boolean;
   readonly #agent: Agent;
 
   constructor(given: { allowPrivateTargets: boolean }) {
-    this.#allowPrivate = given.allowPrivateTargets;
-    const guard = this.#allowPrivate ? {} : { lookup: publicLookup };
+    this.#refused = given.allowPrivateTargets ? isNever : isPrivateAddress;
+    const guard = { lookup: lookupExcept(this.#refused) };
     this.#agent = new Agent({ connections: 16, pipelining: 1, connect: { timeout: 5000, ...guard } });
   }
 
@@ -180,8 +189,7 @@ export class GuardedFetch {
     const target = URL.canParse(uri, base?.href) ? new URL(uri, base) : undefined;
     if (!target || !['http:', 'https:'].includes(target.protocol)) throw new TargetRefused('not an http or https URL');
     const host = target.hostname.replace(/^\[|\]$/g, '');
-    if (!this.#allowPrivate && isIP(host) !== 0 && isPrivateAddress(host))
-      throw new TargetRefused(`${host} is a private address`);
+    if (isIP(host) !== 0 && this.#refused(host)) throw new TargetRefused(`${host} is a private address`);
     return target;
   }
 

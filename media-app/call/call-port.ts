@@ -29,20 +29,20 @@ export class CallMedia implements CallPort {
   async talk(speech: Speech, signal: AbortSignal): Promise<void> {
     await this.answer();
     const file = await this.#session.services.speech.synthesize(speech, signal);
-    await this.#endpoint().play([file], signal);
+    await this.#sound(signal, endpoint => endpoint.play([file], signal));
   }
 
   async play(urls: string[], signal: AbortSignal): Promise<void> {
     const files = await this.#session.services.audio.open(urls, signal);
-    await this.#endpoint().play(files, signal);
+    await this.#sound(signal, endpoint => endpoint.play(files, signal));
   }
 
   beep(signal: AbortSignal): Promise<void> {
-    return this.#endpoint().play([BEEP], signal);
+    return this.#sound(signal, endpoint => endpoint.play([BEEP], signal));
   }
 
   echo(signal: AbortSignal): Promise<void> {
-    return this.#endpoint().echo(signal);
+    return this.#sound(signal, endpoint => endpoint.echo(signal));
   }
 
   /** One tone after the other; the media server's own gap is fixed, so the gaps asked for are ours. */
@@ -75,6 +75,14 @@ export class CallMedia implements CallPort {
   async #causeOf(callId: string): Promise<ReleaseCause> {
     const record = await this.#session.services.store.read('call', callId);
     return record?.data.status === 'hangup' ? causeOfReason(record.data.hangup_reason) : 'normal_clearing';
+  }
+
+  /** A leg that goes away under a sound ends the flow in a moment; until then the flow must not go on. */
+  async #sound(signal: AbortSignal, sound: (endpoint: MediaEndpoint) => Promise<void>): Promise<void> {
+    const endpoint = this.#endpoint();
+    await sound(endpoint);
+    if (!endpoint.alive && !signal.aborted)
+      await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
   }
 
   #endpoint(): MediaEndpoint {

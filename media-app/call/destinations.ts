@@ -54,7 +54,8 @@ export const route = async (
 };
 
 const sipRoute = (services: Services, source: Address, destination: Address): Route => {
-  if (/[\s<>"]/.test(destination.target) || !parseSipUri(destination.target))
+  // Headers in a URI (`?Route=…`) would become headers of our INVITE (RFC 3261 section 19.1.5): nobody may set those.
+  if (/[\s<>"?]/.test(destination.target) || !parseSipUri(destination.target))
     throw new PlatformError('INVALID_ARGUMENT', `${destination.target} is not a SIP URI.`);
   const headers = headersOf(source, services.settings.SIP_DOMAIN);
   return { kind: 'call', targets: [{ uri: destination.target, proxy: '', sip_server: '', headers }] };

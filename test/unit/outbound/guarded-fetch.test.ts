@@ -127,6 +127,11 @@ describe('the guard of outbound requests', () => {
       server.close();
     });
 
+    it('are refused from the metadata address of a cloud, even where private targets are allowed', async () => {
+      await assert.rejects(open.exchange({ ...request, uri: 'http://169.254.169.254/' }, 100), TargetRefused);
+      await assert.rejects(open.exchange({ ...request, uri: 'http://[fe80::1]/' }, 100), TargetRefused);
+    });
+
     it('are refused where the target is private', async () => {
       const guarded = new GuardedFetch({ allowPrivateTargets: false });
       await assert.rejects(guarded.exchange({ ...request, uri: 'http://127.0.0.1/' }, 100), TargetRefused);
