@@ -9,6 +9,7 @@ import { Lease } from './call/lease.ts';
 import { Recovery } from './call/recovery.ts';
 import { createCalls } from './call/create.ts';
 import { StateStore } from './call/state-store.ts';
+import { adoptConference } from './conference/session.ts';
 import { CommandWorker } from './commands/worker.ts';
 import { privateTargetsAllowed, type Settings } from './config.ts';
 import { Directory } from './directory.ts';
@@ -27,7 +28,7 @@ import { createSpeech } from './speech/speech.ts';
 
 const AUDIO_TIMEOUT_MS = 20_000;
 /** How long a graceful stop waits for calls to end. */
-const DRAIN_MS = 5000;
+const DRAIN_MS = 2500;
 
 export interface MediaApp {
   /** Ends every call, hands back the lease, closes every connection. */
@@ -42,7 +43,9 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   const fetch = new GuardedFetch({ allowPrivateTargets: privateTargetsAllowed(settings) });
   const services = createServices(settings, log, redis, node, fetch);
   const lease = new Lease(redis, settings.LEASE_MS, () => reportOf(services), log);
-  const recovery = new Recovery(redis, services.store, settings.LEASE_MS / 2, log);
+  const recovery = new Recovery(redis, services.store, settings.LEASE_MS / 2, log, record =>
+    adoptConference(services, record),
+  );
   const worker = new CommandWorker(services, redis, settings.REDIS_URL);
 
   await services.directory.ready();
@@ -57,6 +60,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       await worker.stop();
       recovery.stop();
       await drain(services);
+      await services.sip.flush();
       await lease.stop();
       services.media.stop();
       services.sip.stop();
@@ -131,7 +135,7 @@ const STARTED = timestamp();
 /** Hangs up what is left and waits until its records are final. */
 const drain = async ({ registry, log }: Services): Promise<void> => {
   for (const session of registry.calls.values()) void session.hangup('normal_clearing');
-  for (const session of registry.conferences.values()) session.terminate();
+  for (const session of registry.conferences.values()) session.handOver();
   for (const session of registry.activeflows.values()) void session.runner.stop();
   for (const deadline = Date.now() + DRAIN_MS; !registry.empty && Date.now() < deadline;)
     await new Promise(resolve => setTimeout(resolve, 20));

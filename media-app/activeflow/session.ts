@@ -7,6 +7,7 @@ import type { CallPort, FlowPorts } from '#flow/action';
 import { createActiveflow, FlowRunner, type NewActiveflow } from '#flow/runner';
 import { isSet } from '#contract/ids';
 import type { Services } from '../services.ts';
+import { StepNotes } from './step-notes.ts';
 
 type Given = Omit<NewActiveflow, 'now' | 'tm_create'> & {
   request_id?: string;
@@ -27,6 +28,7 @@ export class ActiveflowSession {
   readonly #services: Services;
   readonly #requestId: string;
   readonly #onAction: (action: Action) => void;
+  readonly #steps: StepNotes;
 
   constructor(services: Services, given: Given) {
     const { activeflow, variables } = createActiveflow({ ...given, now: new Date(), tm_create: timestamp() });
@@ -34,12 +36,14 @@ export class ActiveflowSession {
     this.#services = services;
     this.#requestId = given.request_id ?? '';
     this.#onAction = given.onAction ?? (() => undefined);
+    this.#steps = new StepNotes(variables.all());
     this.#record = services.store.create('activeflow', activeflow);
     this.runner = new FlowRunner({
       activeflow,
       variables,
       template: given.template,
       ports: this.#ports(),
+      watch: what => this.#steps.done(activeflow.current_action, what),
       log: services.log.child({ activeflow_id: activeflow.id, ...(given.call ? { call_id: given.reference_id } : {}) }),
       ...(given.call ? { call: given.call } : {}),
     });
@@ -92,6 +96,7 @@ export class ActiveflowSession {
       events: [event],
       request_id: this.#requestId,
       internal: { variables },
+      notes: this.#steps.take(variables),
       ...(step ? { step } : {}),
     });
   }

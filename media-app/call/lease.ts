@@ -35,10 +35,12 @@ export class Lease {
       .catch((error: unknown) => this.#log.error({ error: String(error) }, 'the lease could not be renewed'));
   }
 
-  /** A node that left in good order leaves nothing to bury. */
+  /** A node that left in good order leaves nothing to bury but conferences, which wait to be adopted. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     const { node_id } = this.#report();
-    await this.#redis.multi().del(keys.node(node_id)).srem(keys.nodes, node_id).exec();
+    const left = await this.#redis.scard(keys.owned(node_id));
+    const leaving = this.#redis.multi().del(keys.node(node_id));
+    await (left > 0 ? leaving : leaving.srem(keys.nodes, node_id)).exec();
   }
 }

@@ -46,6 +46,13 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   },
 };
 
+/** Rooms stand until they are deleted (voice-and-flows 13.3); a connect conference ends with its parties. */
+const isOpenRoom = (record: LiveRecord): record is LiveRecord<'conference'> => {
+  if (record.kind !== 'conference') return false;
+  const { type, status } = (record as LiveRecord<'conference'>).data;
+  return type === 'conference' && (status === 'starting' || status === 'progressing');
+};
+
 /**
  * Buries dead nodes: whatever a node owned when its lease ran out is ended truthfully by whoever notices first. The
  * state store lets exactly one burier write, and refuses the dead node should it come back.
@@ -55,9 +62,17 @@ export class Recovery {
   readonly #store: StateStore;
   readonly #log: Log;
   readonly #intervalMs: number;
+  readonly #adopt: (record: LiveRecord<'conference'>) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(redis: Redis, store: StateStore, intervalMs: number, log: Log) {
+  constructor(
+    redis: Redis,
+    store: StateStore,
+    intervalMs: number,
+    log: Log,
+    adopt: (record: LiveRecord<'conference'>) => void,
+  ) {
+    this.#adopt = adopt;
     this.#redis = redis;
     this.#store = store;
     this.#intervalMs = intervalMs;
@@ -65,6 +80,7 @@ export class Recovery {
   }
 
   start(): void {
+    void this.sweep(); // what an earlier start of this node left behind
     this.#timer = setInterval(() => void this.sweep(), this.#intervalMs);
   }
 
@@ -95,11 +111,18 @@ export class Recovery {
     const record = await this.#store.read(kind, id);
     if (!record || record.owner !== node) return;
     try {
+      if (isOpenRoom(record)) return await this.#takeOver(record);
       await this.#endRecord(record);
       this.#log.warn({ [`${kind}_id`]: id }, `${kind} ended because its media-app died`);
     } catch (error) {
       if (!(error instanceof LostRecordError)) throw error; // another node buried it first
     }
+  }
+
+  /** A conference room outlives its node: whoever was in it is gone, and it waits for the next. */
+  async #takeOver(record: LiveRecord<'conference'>): Promise<void> {
+    await this.#store.commit(record, { ...record.data, conferencecall_ids: [] }, { events: ['conference_updated'] });
+    this.#adopt(record);
   }
 
   async #endRecord<K extends LiveKind>(record: LiveRecord<K>): Promise<void> {

@@ -7,6 +7,7 @@ import { type ReleaseCause, type Verdict, verdict } from '#contract/hangup';
 import { isSet } from '#contract/ids';
 import { callMachine, type CallStatus } from '#contract/machines/call';
 import { timestamp } from '#contract/time';
+import type { CallTrace } from '#contract/timeline';
 import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
 import type { Log } from '../log.ts';
@@ -17,8 +18,10 @@ import type { Leg } from '../sip/leg.ts';
 import { CallMedia } from './call-port.ts';
 import { HealthCheck } from './health-check.ts';
 import { Mailbox } from './mailbox.ts';
-import { LostRecordError } from './state-store.ts';
+import { type Change, LostRecordError } from './state-store.ts';
+import { callSummary } from './summary.ts';
 
+type Notes = NonNullable<Change<'call'>['notes']>;
 type CallEvent = 'ring' | 'answer' | 'cancel' | 'terminate' | 'end';
 
 /** The event clients see when a status is entered (accounts-and-plumbing 28.1). */
@@ -85,6 +88,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     this.#record = services.store.create('call', call);
     this.#health = new HealthCheck(this, services.settings.HEALTH_CHECK_MS);
     services.registry.calls.set(call.id, this);
+    this.leg.capture.reportTo(seen => this.#trace(seen));
     this.#listen();
   }
 
@@ -191,7 +195,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   }
 
   /** Takes a step of the machine, or none where the table has none: late events are dropped. */
-  async #enter(event: CallEvent, extra: Partial<Call> = {}): Promise<boolean> {
+  async #enter(event: CallEvent, extra: Partial<Call> = {}, notes: Notes = []): Promise<boolean> {
     const step = callMachine.step(this.call.status, event);
     if (!step) {
       this.log.debug({ status: this.call.status, event }, 'came too late');
@@ -200,7 +204,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     const time = STATUS_TIME[step.to];
     const call = { ...this.call, ...extra, status: step.to, ...(time ? { [time]: timestamp() } : {}) };
     this.log.info({ status: step.to, ...extra }, `call ${step.to}`);
-    await this.#commit(call, [STATUS_EVENT[step.to]], step);
+    await this.#commit(call, [STATUS_EVENT[step.to]], step, notes);
     return true;
   }
 
@@ -208,11 +212,24 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     this.#timers.forEach(clearTimeout);
     this.#health.stop();
     const ended: Verdict = verdict(this.call.direction, this.call.status, cause);
-    await this.#enter('end', ended);
+    await this.#enter('end', ended, [this.#summary(cause, ended)]);
     const flowOver = this.flow?.runner.stop();
     this.emit('ended', cause);
     this.#hangupChained();
     void Promise.resolve(flowOver).then(() => this.services.registry.calls.delete(this.id));
+  }
+
+  #summary(cause: ReleaseCause, ended: Verdict) {
+    const { call, leg } = this;
+    return callSummary({ call, before: call.status, cause, verdict: ended, sip_status: leg.sipStatus });
+  }
+
+  /** What was seen on the wire follows the call's own changes; nothing waits for it. */
+  async #trace(seen: Pick<CallTrace, 'sip_messages' | 'media'>): Promise<void> {
+    const { id: call_id, customer_id } = this.call;
+    await this.services.store
+      .trace({ kind: 'call_trace', call_id, customer_id, ...seen })
+      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'what was seen on the wire is lost'));
   }
 
   #hangupChained(): void {
@@ -223,10 +240,12 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     call: Call,
     events: LiveEventType<'call'>[],
     step?: ReturnType<typeof callMachine.step>,
+    notes: Notes = [],
   ): Promise<void> {
     try {
       await this.services.store.commit(this.#record, call, {
         events,
+        notes,
         request_id: this.#requestId,
         ...(step ? { step } : {}),
       });

@@ -10,6 +10,7 @@ import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { timestamp } from '#contract/time';
+import type { CallTrace, TimelineNote } from '#contract/timeline';
 
 type CommitScript = (...args: string[]) => Promise<number>;
 
@@ -25,7 +26,11 @@ export interface Change<K extends LiveKind> {
   events: LiveEventType<K>[];
   request_id?: string;
   internal?: Record<string, unknown>;
+  /** Entries for timelines only; one without a time comes right behind the events of the change. */
+  notes?: Note[];
 }
+
+type Note = Omit<TimelineNote, 'timestamp'> & Partial<TimelineNote>;
 
 const isFinal = <K extends LiveKind>(kind: K, data: LiveResources[K]): boolean => {
   switch (kind) {
@@ -88,9 +93,15 @@ export class StateStore {
       customer_id: data.customer_id,
       data,
       events: change.events.map(event_type => ({ id: newId(), event_type, timestamp: now })),
+      ...(change.notes?.length ? { notes: change.notes.map(note => ({ timestamp: timestamp(), ...note })) } : {}),
       request_id: change.request_id ?? '',
     };
     await this.#write(record, entry, expected, previousOwner);
+  }
+
+  /** Puts what was seen on a call's leg behind everything that was written so far. */
+  async trace(trace: CallTrace): Promise<void> {
+    await this.#redis.xadd(keys.stream, '*', 'entry', JSON.stringify(trace));
   }
 
   async #write(record: LiveRecord, entry: LiveEntry, expected: number, previousOwner: string): Promise<void> {

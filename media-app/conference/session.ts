@@ -15,7 +15,17 @@ import { Confbridge } from './confbridge.ts';
 import { Deadline } from './deadline.ts';
 import { Participant } from './participant.ts';
 
-type NewConference = Omit<Parameters<typeof newConference>[0], 'tm_create'> & { request_id: string };
+type NewConference = Omit<Parameters<typeof newConference>[0], 'tm_create'>;
+
+/** Opens a conference and resolves with it as it began; it is progressing right after. */
+export const openConference = (services: Services, given: NewConference, requestId: string): Promise<Conference> => {
+  const record = services.store.create('conference', newConference({ ...given, tm_create: timestamp() }));
+  return new ConferenceSession(services, record, requestId).create();
+};
+
+/** Goes on with a conference whose node is gone; the record is this node's already, and nobody is in it. */
+export const adoptConference = (services: Services, record: LiveRecord<'conference'>): void =>
+  new ConferenceSession(services, record, '').resume();
 
 /**
  * One conference (voice-and-flows 13): its record, its participants and the bridge that mixes them. Everything that
@@ -31,21 +41,24 @@ export class ConferenceSession {
   readonly #participants = new Map<string, Participant>();
   readonly #timeout = new Deadline(() => void this.end());
   #check: NodeJS.Timeout | undefined;
+  #handingOver = false;
+  #disposed = false;
 
-  constructor(services: Services, { request_id, ...given }: NewConference) {
+  constructor(services: Services, record: LiveRecord<'conference'>, requestId: string) {
+    const { id, type } = record.data;
     this.#services = services;
-    this.#log = services.log.child({ conference_id: given.id });
+    this.#log = services.log.child({ conference_id: id });
     this.#mailbox = new Mailbox(this.#log);
-    this.#requestId = request_id;
-    this.#record = services.store.create('conference', newConference({ ...given, tm_create: timestamp() }));
+    this.#requestId = requestId;
+    this.#record = record;
     this.bridge = new Confbridge({
       id: newId(),
-      type: given.type,
+      type,
       server: services.media.pick(),
       mayEnter: call => this.#of(call)?.status === 'joining',
     });
     this.#listen();
-    services.registry.conferences.set(given.id, this);
+    services.registry.conferences.set(id, this);
     services.registry.confbridges.set(this.bridge.id, this.bridge);
   }
 
@@ -56,14 +69,17 @@ export class ConferenceSession {
   /** Writes the new conference and resolves with it as it began; it is progressing right after. */
   async create(): Promise<Conference> {
     const created = this.conference;
-    await this.#mailbox.post(() => this.#commit({}, ['conference_created']));
-    this.#mailbox.drop('ready', async () => void (await this.#enter('ready')));
     this.#timeout.set(created.timeout);
-    this.#check = setInterval(
-      () => this.#mailbox.drop('health check', () => this.#checkAll()),
-      this.#services.settings.CONFERENCE_CHECK_MS,
-    );
+    await this.#mailbox.post(() => this.#commit({}, ['conference_created']));
+    this.#begin();
     return created;
+  }
+
+  /** Goes on where another node left it, with what is left of its time. */
+  resume(): void {
+    this.#log.warn('went on with a conference whose media-app is gone');
+    this.#timeout.until(Number(this.#record.internal['expires_at'] ?? 0));
+    this.#begin();
   }
 
   /**
@@ -90,8 +106,8 @@ export class ConferenceSession {
   update(changes: Partial<ConferenceSettings & { direct_hash: string }>): Promise<Conference> {
     return this.#mailbox.post(async () => {
       if (!this.#up) throw new PlatformError('STATE_INVALID', 'The conference is ending.');
-      await this.#commit(changes, ['conference_updated']);
       if (changes.timeout !== undefined) this.#timeout.set(changes.timeout);
+      await this.#commit(changes, ['conference_updated']);
       return this.conference;
     });
   }
@@ -109,10 +125,22 @@ export class ConferenceSession {
     });
   }
 
-  /** Ends it without deleting it: its node stops, or a connect conference lost one of its two. */
+  /** Ends it without deleting it: a connect conference lost one of its two, or its node stops. */
   terminate(): void {
     this.#mailbox.drop('terminate', async () => {
-      if (await this.#enter('terminate')) await this.#putAllOut();
+      if (!this.#disposed && (await this.#enter('terminate'))) await this.#putAllOut();
+    });
+  }
+
+  /**
+   * Its node stops. Whoever is in leaves with its call; a room that may stand empty waits in the store for the node
+   * that adopts it, any other is over.
+   */
+  handOver(): void {
+    if (this.conference.type === 'connect') return this.terminate();
+    this.#mailbox.drop('hand over', async () => {
+      this.#handingOver = this.#up;
+      await this.#maybeOver();
     });
   }
 
@@ -134,6 +162,14 @@ export class ConferenceSession {
     return this.conference.status === 'starting' || this.conference.status === 'progressing';
   }
 
+  #begin(): void {
+    this.#mailbox.drop('ready', async () => void (await this.#enter('ready')));
+    this.#check = setInterval(
+      () => this.#mailbox.drop('health check', () => this.#checkAll()),
+      this.#services.settings.CONFERENCE_CHECK_MS,
+    );
+  }
+
   #listen(): void {
     const { bridge } = this;
     bridge.on('joined', call => this.#mailbox.drop('joined', () => this.#joined(call)));
@@ -144,7 +180,7 @@ export class ConferenceSession {
   #refusal(call: CallSession): string | undefined {
     const { customer_id, status } = call.call;
     if (customer_id !== this.conference.customer_id) return `there is no conference ${this.conference.id}`;
-    if (!this.#up) return `the conference is ${this.conference.status}`;
+    if (!this.#up || this.#handingOver) return `the conference is ${this.conference.status} and takes nobody in`;
     if (status !== 'progressing') return `the call is ${status}, not progressing`;
     return this.bridge.refusal(call);
   }
@@ -186,12 +222,14 @@ export class ConferenceSession {
   /** Nobody is left: a conference that is ending has ended, and so has a connect conference. */
   async #maybeOver(): Promise<void> {
     if (this.#participants.size > 0 || this.bridge.size > 0) return;
+    if (this.#handingOver && this.#up) return this.#dispose();
     if (this.conference.type === 'connect' && this.#up) await this.#enter('terminate');
     const over = await this.#enter('empty', { tm_end: timestamp() }, ['conference_updated', 'conference_deleted']);
     if (over) this.#dispose();
   }
 
   #dispose(): void {
+    this.#disposed = true;
     clearInterval(this.#check);
     this.#timeout.set(0);
     this.bridge.close();
@@ -240,7 +278,8 @@ export class ConferenceSession {
     events: LiveEventType<'conference'>[],
     step?: ReturnType<typeof conferenceMachine.step>,
   ): Promise<void> {
-    const change = { events, request_id: this.#requestId, ...(step ? { step } : {}) };
+    const internal = { expires_at: this.#timeout.at };
+    const change = { events, request_id: this.#requestId, internal, ...(step ? { step } : {}) };
     try {
       await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);
     } catch (error) {

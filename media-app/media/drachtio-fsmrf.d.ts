@@ -25,6 +25,8 @@ declare module 'drachtio-fsmrf' {
     readonly dialog: EventEmitter & { destroy(): Promise<unknown> } & { connected: boolean };
     execute(application: string, argument?: string): Promise<EslEvent>;
     api(command: string, args?: string | string[]): Promise<EslEvent>;
+    /** `uuid_dump`, before it with `true` the counters of the RTP stream; variables are called `variable_…`. */
+    getChannelVariables(includeMedia: boolean): Promise<Record<string, string | undefined>>;
     modify(sdp: string): Promise<string>;
     bridge(other: Endpoint | string): Promise<unknown>;
     unbridge(): Promise<unknown>;

@@ -1,13 +1,17 @@
 import { EventEmitter } from 'node:events';
 import type { Endpoint } from 'drachtio-fsmrf';
 import { stripLineBreaks } from '#contract/address';
+import type { MediaFacts } from '#contract/timeline';
 import type { Log } from '../log.ts';
 import { deferred } from '../deferred.ts';
 import { ConferenceSeat } from './conference.ts';
 import { withDeadline } from './deadline.ts';
+import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
 
 const COMMAND_DEADLINE_MS = 5000;
+/** What is only nice to know must not hold up the release of a leg. */
+const FACTS_DEADLINE_MS = 1000;
 
 /**
  * One media leg on a media server. fsmrf's habits stop here: every operation has a deadline or ends when the endpoint
@@ -115,6 +119,17 @@ export class MediaEndpoint extends EventEmitter {
       'media stats',
     );
     return Number.parseInt(event.getBody(), 10) || 0;
+  }
+
+  /** What the media server counted so far; `undefined` when it does not say. Never rejects. */
+  async facts(): Promise<MediaFacts | undefined> {
+    if (!this.alive) return undefined;
+    try {
+      return mediaFacts(await withDeadline(this.#endpoint.getChannelVariables(true), FACTS_DEADLINE_MS, 'facts'));
+    } catch (error) {
+      this.#log.debug({ uuid: this.uuid, error: String(error) }, 'the media server did not say what it counted');
+      return undefined;
+    }
   }
 
   /** Releases the leg; never rejects, never hangs. */

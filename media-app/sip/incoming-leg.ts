@@ -26,12 +26,13 @@ export class IncomingLeg extends Leg {
     log: Log,
     mediaServer = '',
   ) {
-    super(server.address, log);
+    super(server, log);
     this.#request = request;
     this.#response = response;
     this.#server = server;
     this.#media = media;
     this.#mediaServer = mediaServer;
+    this.capture.follow(request.get('call-id') ?? '');
     request.on('cancel', () => this.#onCancel());
   }
 

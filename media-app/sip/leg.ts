@@ -3,6 +3,9 @@ import type { ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
+import { LegCapture } from './capture.ts';
+import type { SipAddress } from './seen-message.ts';
+import type { SipServer } from './servers.ts';
 import type { Dialog, SipRequest, SipResponse } from './srf.ts';
 
 /** How long a far end may take to answer a BYE before the leg counts as gone. */
@@ -27,14 +30,19 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   endpoint: MediaEndpoint | undefined;
   /** `host:port` of the SIP server whose connection owns the dialog. */
   readonly sipServer: string;
+  /** Every SIP message of the dialog and what was heard of its media, for the call's timeline. */
+  readonly capture: LegCapture;
+  /** The far end's final answer where it refused the call, else 0. */
+  sipStatus = 0;
   protected dialog: Dialog | undefined;
   protected readonly log: Log;
   #hungUp = false;
   #released = false;
 
-  constructor(sipServer: string, log: Log) {
+  constructor(server: SipServer, log: Log, peer?: SipAddress) {
     super();
-    this.sipServer = sipServer;
+    this.sipServer = server.address;
+    this.capture = new LegCapture(server.captures, peer);
     this.log = log;
   }
 
@@ -73,6 +81,8 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     dialog.on('destroy', () => this.finish('normal_clearing'));
     dialog.on('modify', (request: SipRequest, response: SipResponse) => void this.#renegotiate(request, response));
     dialog.on('info', (request: SipRequest, response: SipResponse) => this.#info(request, response));
+    // A BYE that came in one packet with the ACK was there before anybody could listen for it.
+    if (!dialog.connected) this.finish('normal_clearing');
   }
 
   protected use(endpoint: MediaEndpoint): void {
@@ -85,8 +95,16 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   protected finish(cause: ReleaseCause): void {
     if (this.#released) return;
     this.#released = true;
-    void this.endpoint?.destroy();
+    if (this.endpoint) void this.#letGo(this.endpoint);
+    this.capture.end();
     this.emit('released', cause);
+  }
+
+  /** Frees the media once its server has said what it counted. */
+  async #letGo(endpoint: MediaEndpoint): Promise<void> {
+    const facts = await endpoint.facts();
+    if (facts) this.capture.media(facts);
+    await endpoint.destroy();
   }
 
   async #bye(dialog: Dialog): Promise<void> {

@@ -4,7 +4,9 @@ import type { MediaEndpoint } from '../media/endpoint.ts';
 import { plainAudioOffer } from '../media/sdp.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
+import type { SipAddress } from './seen-message.ts';
 import type { SipError, SipRequest, SipResponse } from './srf.ts';
+import { isAddress, parseSipUri } from './uri.ts';
 
 /** Whom to dial and how it gets there. */
 export interface DialTarget {
@@ -17,6 +19,12 @@ export interface DialTarget {
   headers: Record<string, string>;
 }
 
+/** Where a URI leads, when it says so by address. */
+const addressOf = (text: string): SipAddress | undefined => {
+  const uri = parseSipUri(text);
+  return uri && isAddress(uri.host) ? { address: uri.host, port: uri.port ?? 5060 } : undefined;
+};
+
 /** A call that we place: an endpoint that offers, an INVITE with that offer, the answer handed back to the endpoint. */
 export class OutgoingLeg extends Leg {
   readonly #server: SipServer;
@@ -26,7 +34,7 @@ export class OutgoingLeg extends Leg {
   #rang = false;
 
   constructor(target: DialTarget, server: SipServer, log: Log) {
-    super(server.address, log);
+    super(server, log, addressOf(target.proxy || target.uri));
     this.#target = target;
     this.#server = server;
   }
@@ -71,6 +79,7 @@ export class OutgoingLeg extends Leg {
   #onSent(error: unknown, request: SipRequest): void {
     if (error) return; // createUAC rejects with it
     this.#request = request;
+    this.capture.follow(request.get('call-id') ?? '');
     if (this.#cause) this.#sendCancel(request);
   }
 
@@ -91,6 +100,7 @@ export class OutgoingLeg extends Leg {
   }
 
   #failed(error: SipError): void {
+    this.sipStatus = error.status ?? 0;
     const cause = this.#cause ?? (error.status ? causeOfSipStatus(error.status) : 'failure');
     this.log.info(
       { cause, status: error.status, error: error.status ? undefined : String(error) },

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerAddress } from '../config.ts';
 import type { Log } from '../log.ts';
-import { createSrf, type SipRequest, type SipResponse, type SrfConnection } from './srf.ts';
+import { SipCaptures } from './capture.ts';
+import { createSrf, type SipRequest, type SipResponse, type SrfConnection, watchMessages } from './srf.ts';
 
 /** Takes a request that arrived through one of the SIP servers. */
 type Handler = (request: SipRequest, response: SipResponse, server: SipServer) => void;
@@ -17,6 +18,7 @@ export interface SipServer {
   address: string;
   srf: SrfConnection;
   connected: boolean;
+  captures: SipCaptures;
 }
 
 /**
@@ -29,7 +31,12 @@ export class SipServers extends EventEmitter {
 
   constructor(addresses: ServerAddress[], log: Log) {
     super();
-    this.list = addresses.map(({ host, port }) => ({ address: `${host}:${port}`, srf: createSrf(), connected: false }));
+    this.list = addresses.map(({ host, port }) => ({
+      address: `${host}:${port}`,
+      srf: createSrf(),
+      connected: false,
+      captures: new SipCaptures(),
+    }));
     this.list.forEach(server => this.#watch(server, log));
     this.#addresses = addresses;
   }
@@ -43,7 +50,9 @@ export class SipServers extends EventEmitter {
       server.srf.register((request, response) => handlers.register(request, response, server));
       server.srf.options((request, response) => handlers.options(request, response, server));
       const address = this.#addresses[index];
-      if (address) Promise.resolve(server.srf.connect({ ...address, enablePing: true })).catch(() => undefined); // told by the error event
+      if (!address) return;
+      Promise.resolve(server.srf.connect({ ...address, enablePing: true })).catch(() => undefined); // told by the error event
+      watchMessages(server.srf, message => server.captures.hear(message));
     });
     if (!this.list.some(server => server.connected)) await once(this, 'up');
   }
@@ -52,6 +61,11 @@ export class SipServers extends EventEmitter {
   pick(preferred = ''): SipServer | undefined {
     const up = this.list.filter(server => server.connected);
     return up.find(server => server.address === preferred) ?? up[this.#turn++ % Math.max(up.length, 1)];
+  }
+
+  /** Resolves when everything seen on the wire is stored. */
+  async flush(): Promise<void> {
+    await Promise.all(this.list.map(server => server.captures.flush()));
   }
 
   stop(): void {
@@ -63,8 +77,9 @@ export class SipServers extends EventEmitter {
   }
 
   #watch(server: SipServer, log: Log): void {
-    server.srf.on('connect', (error: Error | null) => {
+    server.srf.on('connect', (error: Error | null, hostports = '') => {
       if (error) return this.#down(server, log, error);
+      server.captures.setListeners(String(hostports));
       server.connected = true;
       log.info({ sip_server: server.address }, 'connected to the SIP server');
       this.emit('up', server.address);

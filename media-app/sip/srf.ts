@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import Srf from 'drachtio-srf';
+import { readSeenMessage, type SeenMessage } from './seen-message.ts';
 
 /**
  * The part of drachtio-srf that we use, typed by what it does (its own types are incomplete). Only this room knows the library.
@@ -79,3 +80,15 @@ export interface SrfConnection extends EventEmitter {
 
 /** A new, unconnected drachtio-srf. */
 export const createSrf = (): SrfConnection => new Srf() as unknown as SrfConnection;
+
+/**
+ * Hears every SIP message that crosses the server of a connection, after drachtio-srf has handled it; call it once
+ * `connect` was called. drachtio-srf shows applications only part of what it sends, so this listens where it reads.
+ */
+export const watchMessages = (srf: SrfConnection, hear: (message: SeenMessage) => void): void => {
+  const { app } = srf as unknown as { app: { client: { wp: EventEmitter } } };
+  app.client.wp.on('msg', (_socket: unknown, message: string) => {
+    const seen = readSeenMessage(message);
+    if (seen) hear(seen);
+  });
+};
