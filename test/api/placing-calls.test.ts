@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { START_ACTION } from '#contract/action';
 import { newCall, type Call } from '#contract/call';
+import type { Command } from '#contract/commands';
 import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';

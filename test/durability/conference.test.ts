@@ -30,6 +30,13 @@ describe('conferences when something dies', function () {
   const participants = async (id: string): Promise<Conferencecall[]> =>
     (await stack.api<{ result: Conferencecall[] }>('GET', `/conferencecalls?conference_id=${id}`)).body.result;
 
+  const killAll = async (): Promise<void> => {
+    for (const mediaApp of stack.processes.mediaApp) {
+      await mediaApp.kill9();
+      await mediaApp.restart();
+    }
+  };
+
   /** Dials until the node of the conference takes the call, and counts how often the other one refused it. */
   const callsIn = async (hz: number, id: string): Promise<{ call: PhoneCall; refused: number }> => {
     const phone = await office.phone('1001', { tone: hz });
@@ -92,18 +99,43 @@ describe('conferences when something dies', function () {
     await stack.api('DELETE', `/conferences/${id}`);
   });
 
-  it('media-app killed: conference and participants are ended truthfully, and a new one opens', async () => {
-    const { id } = await open();
+  it('media-app killed: whoever was in a room is out, and the room stands for the next', async () => {
+    const { id } = await open({ name: 'standing', timeout: 3600 });
     const { call } = await callsIn(500, id);
     await eventually(
       'it has joined',
       () => see(id),
       one => one.conferencecall_ids.length === 1,
     );
-    for (const mediaApp of stack.processes.mediaApp) {
-      await mediaApp.kill9();
-      await mediaApp.restart();
-    }
+    await killAll();
+    await call.ended({ within_ms: 12_000 });
+    await eventually(
+      'an empty room',
+      () => see(id),
+      one => one.conferencecall_ids.length === 0,
+      12_000,
+    );
+    const [record] = await eventually(
+      'the end of the participation',
+      () => participants(id),
+      ([one]) => one?.status === 'leaved',
+    );
+    assert(record);
+    await stack.healthy();
+    const again = await callsIn(900, id);
+    const other = await callsIn(1300, id);
+    await Promise.all([again.call.hearsOnly([1300]), other.call.hearsOnly([900])]);
+    const standing = await see(id);
+    assert.deepEqual([standing.status, standing.name, standing.timeout], ['progressing', 'standing', 3600]);
+    await stack.api('DELETE', `/conferences/${id}`);
+    await Promise.all([again.call.ended(), other.call.ended()]);
+  });
+
+  it('media-app killed: a connect conference is over, and says so', async () => {
+    const { id } = await open({ type: 'connect' });
+    const { call } = await callsIn(500, id);
+    await call.hearsOnly([425]);
+    await killAll();
     await call.ended({ within_ms: 12_000 });
     const over = await eventually(
       'its end',
@@ -113,16 +145,26 @@ describe('conferences when something dies', function () {
     );
     assert.notEqual(over.tm_end, NEVER);
     assert.deepEqual([over.conferencecall_ids, over.tm_delete], [[], NEVER]);
-    await eventually(
-      'the end of the participation',
-      () => participants(id),
-      ([one]) => one?.status === 'leaved',
-    );
     await stack.healthy();
-    const next = await open();
-    const again = await callsIn(900, next.id);
-    await stack.api('DELETE', `/conferences/${next.id}`);
-    await again.call.ended();
     assert.equal((await stack.api('DELETE', `/conferences/${id}`)).status, 200);
+  });
+
+  it('media-apps stopped and started in order: the room stands, its callers are hung up', async () => {
+    const { id } = await open();
+    const { call } = await callsIn(500, id);
+    await call.hearsSilence();
+    for (const mediaApp of stack.processes.mediaApp) await mediaApp.stop();
+    assert.equal((await call.ended()).by, 'them');
+    for (const mediaApp of stack.processes.mediaApp) await mediaApp.restart();
+    await stack.healthy();
+    await eventually(
+      'an empty room',
+      () => see(id),
+      one => one.conferencecall_ids.length === 0,
+    );
+    const again = await callsIn(900, id);
+    assert.equal((await see(id)).status, 'progressing');
+    await stack.api('DELETE', `/conferences/${id}`);
+    await again.call.ended();
   });
 });
