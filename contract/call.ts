@@ -4,6 +4,7 @@ import { addressSchema, type Address } from './address.ts';
 import { HANGUP_BY, HANGUP_REASONS } from './hangup.ts';
 import { EMPTY_ID } from './ids.ts';
 import { CALL_STATUSES } from './machines/call.ts';
+import { MUTE_DIRECTIONS } from './mute.ts';
 
 const moment = z.string().nullable();
 
@@ -26,7 +27,7 @@ export const callSchema = z
     destination: addressSchema,
     status: z.enum(CALL_STATUSES),
     direction: z.enum(['incoming', 'outgoing']),
-    mute_direction: z.enum(['', 'in', 'out', 'both']),
+    mute_direction: z.enum(MUTE_DIRECTIONS),
     hangup_by: z.enum(HANGUP_BY),
     hangup_reason: z.enum(HANGUP_REASONS),
     action: actionSchema.describe('The action being executed.'),

@@ -6,7 +6,12 @@ import { conferenceSchema, conferenceSettingsSchema } from './conference.ts';
 import { conferencecallSchema } from './conferencecall.ts';
 import type { Reason } from './errors.ts';
 import { flowTemplateSchema } from './flow.ts';
-import { groupcallSchema } from './groupcall.ts';
+import { ANSWER_METHODS, groupcallSchema, RING_METHODS } from './groupcall.ts';
+import { MUTE_DIRECTIONS } from './mute.ts';
+
+/** Something of a call that is switched on or off. */
+const switchSchema = z.object({ call_id: z.uuid(), on: z.boolean() });
+const nothing = z.object({});
 
 /**
  * The orders control-api gives to media-app: name → who may take it, how long it is worth obeying, body and result.
@@ -33,6 +38,50 @@ export const commands = {
     ttl_ms: 15_000,
     body: z.object({ call_id: z.uuid() }),
     result: callSchema,
+  },
+  'call.hold': { to: 'owner', repeatable: true, ttl_ms: 15_000, body: switchSchema, result: nothing },
+  'call.moh': { to: 'owner', repeatable: true, ttl_ms: 15_000, body: switchSchema, result: nothing },
+  'call.silence': { to: 'owner', repeatable: true, ttl_ms: 15_000, body: switchSchema, result: nothing },
+  'call.mute': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: switchSchema.extend({ direction: z.enum(MUTE_DIRECTIONS) }),
+    result: nothing,
+  },
+  'call.talk': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({
+      call_id: z.uuid(),
+      text: z.string(),
+      language: z.string(),
+      provider: z.string(),
+      voice_id: z.string(),
+    }),
+    result: nothing,
+  },
+  'groupcall.create': {
+    to: 'any',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({
+      source: addressSchema,
+      destinations: z.array(addressSchema).min(1),
+      flow: flowTemplateSchema,
+      variables: z.record(z.string(), z.string()),
+      ring_method: z.enum(RING_METHODS),
+      answer_method: z.enum(ANSWER_METHODS),
+    }),
+    result: groupcallSchema,
+  },
+  'groupcall.hangup': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({ groupcall_id: z.uuid() }),
+    result: groupcallSchema,
   },
   'activeflow.create': {
     to: 'any',

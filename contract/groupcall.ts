@@ -2,6 +2,11 @@ import { z } from 'zod';
 import { addressSchema } from './address.ts';
 import { GROUPCALL_STATUSES } from './machines/groupcall.ts';
 
+/** `ring_all`: everybody at once; `linear`: one destination after the other. */
+export const RING_METHODS = ['ring_all', 'linear'] as const;
+/** `hangup_others`: the first answer ends all other legs; empty: it does nothing. */
+export const ANSWER_METHODS = ['hangup_others', ''] as const;
+
 /** Several legs rung for one destination; the first to answer wins (voice-and-flows 11.1). */
 export const groupcallSchema = z
   .object({
@@ -15,8 +20,8 @@ export const groupcallSchema = z
     destinations: z.array(addressSchema),
     master_call_id: z.string(),
     master_groupcall_id: z.string(),
-    ring_method: z.enum(['ring_all', 'linear']),
-    answer_method: z.enum(['hangup_others', '']),
+    ring_method: z.enum(RING_METHODS),
+    answer_method: z.enum(ANSWER_METHODS),
     answer_call_id: z.string(),
     call_ids: z.array(z.string()),
     answer_groupcall_id: z.string(),

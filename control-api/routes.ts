@@ -4,6 +4,7 @@ import type { Route } from './http/route.ts';
 import { accesskeyRoutes } from './resources/accesskeys.ts';
 import { activeflowRoutes } from './resources/activeflows.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
+import { callControlRoutes } from './resources/call-controls.ts';
 import { callRoutes } from './resources/calls.ts';
 import { conferencecallRoutes } from './resources/conferencecalls.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
@@ -21,6 +22,7 @@ export const routes: Route[] = [
   ...accesskeyRoutes,
   ...activeflowRoutes,
   ...availableNumberRoutes,
+  ...callControlRoutes,
   ...callRoutes,
   ...conferenceRoutes,
   ...conferencecallRoutes,

@@ -144,6 +144,8 @@ export interface CallPort {
   echo(signal: AbortSignal): Promise<void>;
   /** Sends telephone events; times in milliseconds. */
   sendDigits(digits: string, duration: number, interval: number): Promise<void>;
+  /** Neither does the party hear the other side from now on, nor the other side the party. */
+  mute(): Promise<void>;
   /** Dials, bridges the first who answers and waits until the bridge is over (6.4 connect). */
   connect(request: ConnectRequest, signal: AbortSignal): Promise<void>;
   /** Makes the call a participant of a conference that is on its way in. Rejects when it may not come (6.4). */

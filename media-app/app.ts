@@ -15,7 +15,9 @@ import { privateTargetsAllowed, type Settings } from './config.ts';
 import { Directory } from './directory.ts';
 import { flowHttp } from './flow-http.ts';
 import type { Log } from './log.ts';
+import { createGroupcall } from './groupcall/create.ts';
 import { AudioLibrary } from './media/audio-library.ts';
+import { createHoldMusic } from './media/hold-music.ts';
 import { MediaServers } from './media/servers.ts';
 import type { Services } from './services.ts';
 import { Authenticator } from './sip/authenticate.ts';
@@ -86,6 +88,8 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
     audio: new AudioLibrary(join(settings.DATA_DIR, 'audio'), download),
     speech: createSpeech({ cacheDir: join(settings.DATA_DIR, 'speech'), log }),
+    holdMusic: createHoldMusic(join(settings.DATA_DIR, 'audio')),
+    placeGroupcall: request => createGroupcall(services, request),
     placeCalls: request => createCalls(services, request),
     sendHttp: flowHttp(fetch, directory),
   };
@@ -134,6 +138,7 @@ const STARTED = timestamp();
 
 /** Hangs up what is left and waits until its records are final. */
 const drain = async ({ registry, log }: Services): Promise<void> => {
+  for (const session of registry.groupcalls.values()) void session.hangup('normal_clearing');
   for (const session of registry.calls.values()) void session.hangup('normal_clearing');
   for (const session of registry.conferences.values()) session.handOver();
   for (const session of registry.activeflows.values()) void session.runner.stop();

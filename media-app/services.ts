@@ -1,5 +1,7 @@
+import type { Groupcall } from '#contract/groupcall';
 import type { HttpAnswer, HttpRequest } from '#flow/action';
 import type { CallRequest, CreatedCalls } from './call/request.ts';
+import type { GroupcallRequest } from './groupcall/create.ts';
 import type { CallRegistry } from './call/registry.ts';
 import type { StateStore } from './call/state-store.ts';
 import type { Directory } from './directory.ts';
@@ -23,6 +25,10 @@ export interface Services {
   media: MediaServers;
   audio: AudioLibrary;
   speech: Speech;
+  /** The file of the music on hold, as media servers find it. */
+  holdMusic: () => Promise<string>;
+  /** Places a groupcall (groupcall/create.ts). */
+  placeGroupcall: (request: GroupcallRequest) => Promise<Groupcall>;
   /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
   placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
   sendHttp: (request: HttpRequest) => Promise<HttpAnswer>;

@@ -109,7 +109,10 @@ const operationOf = (route: Route, components: Components): Json => {
     ...parametersOf('query', route.query, components),
   ];
   const json = (schema: Json): Json => ({ 'application/json': { schema } });
-  const success = { description: 'Done.', content: json(components.add(route.response, 'output')) };
+  const success =
+    route.response instanceof z.ZodUndefined
+      ? { description: 'Done; the body is empty.' }
+      : { description: 'Done.', content: json(components.add(route.response, 'output')) };
   return {
     operationId: route.operation_id,
     summary: route.summary,

@@ -14,7 +14,7 @@ import { actionsField, storeTemporary, templateOf, temporaryFlow } from './flow-
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Legs between the platform and one party (voice-and-flows 8, 10). */
-const calls: LiveResource<'call'> = {
+export const calls: LiveResource<'call'> = {
   kind: 'call',
   title: 'Call',
   path: '/calls',
@@ -27,9 +27,12 @@ const MOST_DESTINATIONS = 100;
 
 const destination = addressSchema.refine(address => address.target.trim() !== '', { error: 'needs a target' });
 
+/** Whom to call, of every request that places calls. */
+export const destinationsField = z.array(destination).min(1, 'needs at least one').max(MOST_DESTINATIONS);
+
 const createBody = z.object({
   source: addressSchema,
-  destinations: z.array(destination).min(1, 'needs at least one').max(MOST_DESTINATIONS),
+  destinations: destinationsField,
   flow_id: reference('The flow the call runs. It wins over actions.'),
   actions: actionsField.default([]),
   variables: variablesField,
@@ -54,7 +57,7 @@ export const withFlow = async <T>(
 const isPstn = (address: Address): boolean => address.type === 'tel' && !isVirtualNumber(address.target);
 
 /** Checks on the whole request (voice-and-flows 9.1, steps 2 and 3); the rest is checked per destination by media-app. */
-const admit = async ({ context, identity }: RouteRequest, destinations: Address[]): Promise<void> => {
+export const admit = async ({ context, identity }: RouteRequest, destinations: Address[]): Promise<void> => {
   if (identity.customer_status !== 'active')
     throw new PlatformError('PERMISSION_DENIED', 'The account is not active; it may not dial out.');
   if (!destinations.some(isPstn)) return;

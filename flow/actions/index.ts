@@ -18,6 +18,7 @@ import { fetch } from './fetch.ts';
 import { fetchFlow } from './fetch_flow.ts';
 import { goto } from './goto.ts';
 import { hangup } from './hangup.ts';
+import { mute } from './mute.ts';
 import { play } from './play.ts';
 import { sleep } from './sleep.ts';
 import { stop } from './stop.ts';
@@ -47,6 +48,7 @@ export const actions: readonly ActionDefinition[] = [
   fetchFlow,
   goto,
   hangup,
+  mute,
   play,
   sleep,
   stop,

@@ -115,6 +115,10 @@ export class SimulatedCall implements CallPort {
     this.#mustHaveMedia();
   }
 
+  async mute(): Promise<void> {
+    this.#mustHaveMedia();
+  }
+
   /** Dials all at once; the first who answers talks, and the caller waits until that is over or nobody is left. */
   async connect({ destinations }: ConnectRequest, signal: AbortSignal): Promise<void> {
     const ringing = new Set(dialled(this.#script, destinations).sort((a, b) => a.after_ms - b.after_ms));

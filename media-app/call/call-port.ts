@@ -54,6 +54,10 @@ export class CallMedia implements CallPort {
     }
   }
 
+  mute(): Promise<void> {
+    return this.#session.controls.mute('both', true);
+  }
+
   async connect(request: ConnectRequest, signal: AbortSignal): Promise<void> {
     await new Connect(this.#session, request, signal).run();
   }

@@ -16,6 +16,7 @@ import type { Services } from '../services.ts';
 import { IncomingLeg } from '../sip/incoming-leg.ts';
 import type { Leg } from '../sip/leg.ts';
 import { CallMedia } from './call-port.ts';
+import { CallControls } from './controls.ts';
 import { HealthCheck } from './health-check.ts';
 import { Mailbox } from './mailbox.ts';
 import { type Change, LostRecordError } from './state-store.ts';
@@ -47,6 +48,8 @@ export interface NewCall {
   /** The flow the call runs; none for the far leg of a connect. */
   flow?: FlowTemplate | undefined;
   variables?: Record<string, string> | undefined;
+  /** Asked in the moment an outgoing call is answered: false makes it hang up before its flow runs. */
+  mayAnswer?: (call: CallSession) => boolean;
   /** Run the flow from ringing on instead of from the answer. */
   early_execution?: boolean;
   request_id?: string | undefined;
@@ -64,10 +67,12 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly services: Services;
   readonly mailbox: Mailbox;
   readonly media: CallMedia;
+  readonly controls: CallControls;
   readonly flow: ActiveflowSession | undefined;
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;
+  readonly #mayAnswer: (call: CallSession) => boolean;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #health: HealthCheck;
   /** Set while the far end must not be told "busy" by the tables but by what its callee answered. */
@@ -81,6 +86,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     this.log = services.log.child({ call_id: call.id });
     this.mailbox = new Mailbox(this.log);
     this.media = new CallMedia(this);
+    this.controls = new CallControls(this);
+    this.#mayAnswer = given.mayAnswer ?? (() => true);
     this.#requestId = given.request_id ?? '';
     this.#early = given.early_execution ?? call.direction === 'incoming';
     this.flow = given.flow && this.#newFlow(call, given.flow, given.variables);
@@ -168,15 +175,19 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   #listen(): void {
     const { leg, mailbox } = this;
     leg.on('ringing', () => mailbox.drop('ringing', () => this.#ringing()));
-    leg.on('answered', () =>
-      mailbox.drop('answered', async () => void ((await this.#enter('answer')) && this.#progressing())),
-    );
+    leg.on('answered', () => mailbox.drop('answered', () => this.#answered()));
     leg.on('digit', digit => this.flow?.runner.digit(digit));
     leg.on('released', cause => mailbox.drop('released', () => this.#end(cause)));
   }
 
   async #ringing(): Promise<void> {
     if ((await this.#enter('ring')) && this.#early) this.#startFlow();
+  }
+
+  async #answered(): Promise<void> {
+    const tooLate = callMachine.step(this.call.status, 'answer') && !this.#mayAnswer(this);
+    if (tooLate) void this.hangup('answered_elsewhere');
+    else if (await this.#enter('answer')) this.#progressing();
   }
 
   #progressing(): void {

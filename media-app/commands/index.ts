@@ -2,17 +2,26 @@ import { activeflowCreate } from './activeflow-create.ts';
 import { activeflowStop } from './activeflow-stop.ts';
 import { callCreate } from './call-create.ts';
 import { callHangup } from './call-hangup.ts';
+import { callHold, callMoh, callMute, callSilence, callTalk } from './call-controls.ts';
 import type { CommandHandlers } from './catalogue.ts';
 import { conferenceCreate } from './conference-create.ts';
 import { conferenceDelete } from './conference-delete.ts';
 import { conferenceUpdate } from './conference-update.ts';
 import { conferencecallKick } from './conferencecall-kick.ts';
 import { extensionUnregister } from './extension-unregister.ts';
+import { groupcallCreate, groupcallHangup } from './groupcall.ts';
 
 /** Every command and who obeys it. */
 export const handlers: CommandHandlers = {
   'call.create': callCreate,
   'call.hangup': callHangup,
+  'call.hold': callHold,
+  'call.moh': callMoh,
+  'call.silence': callSilence,
+  'call.mute': callMute,
+  'call.talk': callTalk,
+  'groupcall.create': groupcallCreate,
+  'groupcall.hangup': groupcallHangup,
   'activeflow.create': activeflowCreate,
   'activeflow.stop': activeflowStop,
   'conference.create': conferenceCreate,

@@ -1,60 +1,196 @@
-import type { Address } from '#contract/address';
+import { EventEmitter } from 'node:events';
 import type { LiveEventType, LiveRecord } from '#contract/events';
 import type { Groupcall } from '#contract/groupcall';
-import { EMPTY_ID } from '#contract/ids';
+import type { ReleaseCause } from '#contract/hangup';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { NEVER, timestamp } from '#contract/time';
-import type { CallRequest } from '../call/request.ts';
+import type { Dial, Dialer } from '../call/dialer.ts';
 import { Mailbox } from '../call/mailbox.ts';
-import type { CallSession } from '../call/session.ts';
+import type { CallRequest } from '../call/request.ts';
+import { CallSession } from '../call/session.ts';
+import { LostRecordError } from '../call/state-store.ts';
+import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
+import type { DialTarget } from '../sip/outgoing-leg.ts';
+
+/** Whom a groupcall rings, and how. */
+export interface GroupcallPlan extends Pick<Groupcall, 'destinations' | 'ring_method' | 'answer_method'> {
+  /** The groupcall this one is a leg of. */
+  parent?: GroupcallSession;
+}
+
+/** What a groupcall rings: a call, or a groupcall for a destination that has legs of its own. */
+type Leg = CallSession | GroupcallSession;
+
+/** How a destination with several phones is rung: whichever answers first. */
+export const EVERY_PHONE = { ring_method: 'ring_all', answer_method: 'hangup_others' } as const;
 
 /**
- * Several legs rung at once for one destination (voice-and-flows 11.2, ring_all): the first to answer wins, the others
- * are hung up, and the groupcall ends with its last leg.
+ * Several legs rung for one purpose (voice-and-flows 11.2). `ring` sends the INVITEs of a dial; `create` writes them.
+ * With `ring_all` there is one dial of all destinations; with `linear` one destination follows the other until somebody
+ * answers. Who answers is decided at once, in `#mayAnswer`; what follows from it goes through the mailbox.
+ *
+ * Emits `ended` when its last leg is over and its record final.
  */
-export class GroupcallSession {
+export class GroupcallSession extends EventEmitter<{ ended: [] }> {
+  readonly id = newId();
   readonly #services: Services;
+  readonly #dialer: Dialer;
+  readonly #request: CallRequest;
+  readonly #parent: GroupcallSession | undefined;
   readonly #record: LiveRecord<'groupcall'>;
-  readonly #legs: CallSession[];
   readonly #mailbox: Mailbox;
-  readonly #requestId: string;
+  readonly #log: Log;
+  /** Legs of the present dial that are not over. */
+  readonly #alive = new Set<Leg>();
+  #winner: Leg | undefined;
 
-  constructor(services: Services, request: CallRequest, destination: Address, id: string, legs: CallSession[]) {
+  constructor(services: Services, dialer: Dialer, request: CallRequest, plan: GroupcallPlan) {
+    super();
     this.#services = services;
-    this.#legs = legs;
-    this.#requestId = request.request_id ?? '';
-    this.#mailbox = new Mailbox(services.log.child({ groupcall_id: id }));
-    this.#record = services.store.create('groupcall', newGroupcall(request, destination, id, legs));
-    services.registry.groupcalls.set(id, this);
-    for (const leg of legs) {
-      leg.once('progressing', () => this.#mailbox.drop('leg answered', () => this.#answered(leg)));
-      leg.once('ended', () => this.#mailbox.drop('leg ended', () => this.#ended()));
-    }
+    this.#dialer = dialer;
+    this.#request = request;
+    this.#parent = plan.parent;
+    this.#log = services.log.child({ groupcall_id: this.id });
+    this.#mailbox = new Mailbox(this.#log);
+    this.#record = services.store.create('groupcall', newGroupcall(this.id, request, plan));
+    services.registry.groupcalls.set(this.id, this);
   }
 
   get groupcall(): Groupcall {
     return this.#record.data;
   }
 
-  create(): Promise<void> {
-    return this.#mailbox.post(() => this.#commit({}, 'groupcall_created'));
+  /** The calls of the present dial, those of nested groupcalls included. */
+  get calls(): CallSession[] {
+    return [...this.#alive].flatMap(leg => (leg instanceof CallSession ? [leg] : leg.calls));
   }
 
-  async #answered(winner: CallSession): Promise<void> {
-    const losers = this.#legs.filter(leg => leg !== winner);
-    if (this.groupcall.answer_call_id !== EMPTY_ID) return void winner.hangup('answered_elsewhere');
-    const hungUp = losers.map(leg => leg.hangup('answered_elsewhere'));
-    await this.#commit({ answer_call_id: winner.id }, 'groupcall_progressing');
-    await Promise.all(hungUp);
+  /** Rings the legs of a dial. A single destination of `ring_all` is expanded: its phones are the legs. */
+  ring(dials: Dial[]): void {
+    const { destinations, ring_method } = this.groupcall;
+    const expanded = ring_method === 'ring_all' && destinations.length === 1;
+    const legs = dials.flatMap(dial =>
+      expanded ? dial.way.targets.map(target => this.#call(dial, target)) : [this.#leg(dial)],
+    );
+    for (const leg of legs) this.#follow(leg);
+    this.#record.data = { ...this.groupcall, ...this.#rung(legs), dial_index: dials[0]?.index ?? 0 };
   }
 
-  async #ended(): Promise<void> {
-    const call_count = this.groupcall.call_count - 1;
-    const step = call_count === 0 ? groupcallMachine.step(this.groupcall.status, 'end') : undefined;
-    if (!step) return this.#commit({ call_count });
-    await this.#commit({ call_count, status: step.to }, 'groupcall_hangup', step);
-    this.#services.registry.groupcalls.delete(this.groupcall.id);
+  /** Writes the groupcall and the legs of its first dial. */
+  async create(): Promise<void> {
+    const own = this.#mailbox.post(() => this.#commit({}, 'groupcall_created'));
+    await Promise.all([own, ...[...this.#alive].map(leg => leg.create())]);
+  }
+
+  /** Hangs every leg up, and dials no other; nothing happens when it is ending already. */
+  async hangup(cause: ReleaseCause): Promise<Groupcall> {
+    await this.#mailbox.post(async () => {
+      const step = groupcallMachine.step(this.groupcall.status, 'hangup');
+      if (!step) return;
+      await this.#commit({ status: step.to }, undefined, step);
+      for (const leg of this.#alive) this.#release(leg, cause);
+      if (!this.#alive.size) await this.#end();
+    });
+    return this.groupcall;
+  }
+
+  #leg(dial: Dial): Leg {
+    const [target] = dial.way.targets;
+    if (dial.way.kind === 'call' && target) return this.#call(dial, target);
+    const plan = { ...EVERY_PHONE, destinations: [dial.destination], parent: this };
+    const nested = new GroupcallSession(this.#services, this.#dialer, this.#request, plan);
+    nested.ring([dial]);
+    return nested;
+  }
+
+  #call({ destination }: Dial, target: DialTarget): CallSession {
+    const mayAnswer = (call: CallSession) => this.#mayAnswer(call, call);
+    return this.#dialer.call(destination, target, { groupcall_id: this.id, mayAnswer });
+  }
+
+  #follow(leg: Leg): void {
+    this.#alive.add(leg);
+    leg.once('ended', () => this.#mailbox.drop('leg ended', () => this.#ended(leg)));
+  }
+
+  /**
+   * Asked by a leg in the moment it is answered: the first one wins, here and in the groupcall above, and a loser is
+   * hung up before its flow has run. Without `hangup_others` everybody may answer.
+   */
+  #mayAnswer(leg: Leg, call: CallSession): boolean {
+    if (this.groupcall.status !== 'progressing') return false;
+    if (this.#winner && this.groupcall.answer_method === 'hangup_others') return false;
+    if (this.#parent && !this.#parent.#mayAnswer(this, call)) return false;
+    if (!this.#winner) this.#mailbox.drop('leg answered', () => this.#answered(leg, call));
+    this.#winner ??= leg;
+    return true;
+  }
+
+  async #answered(winner: Leg, call: CallSession): Promise<void> {
+    if (this.groupcall.answer_method === 'hangup_others')
+      for (const leg of this.#alive) if (leg !== winner) this.#release(leg, 'answered_elsewhere');
+    const nested = winner instanceof GroupcallSession ? { answer_groupcall_id: winner.id } : {};
+    await this.#commit({ answer_call_id: call.id, ...nested }, 'groupcall_progressing');
+  }
+
+  async #ended(leg: Leg): Promise<void> {
+    this.#alive.delete(leg);
+    if (this.#alive.size) await this.#commit(this.#counts());
+    else if (!(await this.#rungNext())) await this.#end();
+  }
+
+  /** The next destination of `linear`; false when nobody is left, somebody answered, or nobody waits for it any more. */
+  async #rungNext(): Promise<boolean> {
+    if (this.groupcall.ring_method !== 'linear' || !this.#goesOn()) return false;
+    try {
+      const dial = await this.#dialer.next(this.groupcall.destinations, this.groupcall.dial_index + 1);
+      if (!this.#goesOn()) return false;
+      this.ring([dial]);
+    } catch (error) {
+      this.#log.info({ reason: String(error) }, 'nobody is left to ring');
+      return false;
+    }
+    await Promise.all([this.#commit({}), ...[...this.#alive].map(leg => leg.create())]);
+    await this.#dialer.chain(this.calls);
+    if (!this.#goesOn()) for (const leg of this.#alive) this.#release(leg, 'normal_clearing');
+    return true;
+  }
+
+  #goesOn(): boolean {
+    return !this.#winner && this.groupcall.status === 'progressing' && this.#dialer.wanted;
+  }
+
+  async #end(): Promise<void> {
+    const step = groupcallMachine.step(this.groupcall.status, 'end');
+    if (!step) return;
+    await this.#commit({ ...this.#counts(), status: step.to }, 'groupcall_hangup', step);
+    this.#services.registry.groupcalls.delete(this.id);
+    this.emit('ended');
+  }
+
+  /** Not awaited: the leg may be waiting for us. */
+  #release(leg: Leg, cause: ReleaseCause): void {
+    leg
+      .hangup(cause)
+      .catch((error: unknown) => this.#log.error({ leg: leg.id, error: String(error) }, 'a leg could not be hung up'));
+  }
+
+  #rung(legs: Leg[]): Partial<Groupcall> {
+    const { call_ids, groupcall_ids } = this.groupcall;
+    const calls = legs.filter(leg => leg instanceof CallSession).map(({ id }) => id);
+    const groupcalls = legs.filter(leg => leg instanceof GroupcallSession).map(({ id }) => id);
+    return {
+      call_ids: [...call_ids, ...calls],
+      groupcall_ids: [...groupcall_ids, ...groupcalls],
+      ...this.#counts(),
+    };
+  }
+
+  #counts(): Pick<Groupcall, 'call_count' | 'groupcall_count'> {
+    const call_count = [...this.#alive].filter(leg => leg instanceof CallSession).length;
+    return { call_count, groupcall_count: this.#alive.size - call_count };
   }
 
   async #commit(
@@ -62,12 +198,18 @@ export class GroupcallSession {
     event?: LiveEventType<'groupcall'>,
     step?: ReturnType<typeof groupcallMachine.step>,
   ): Promise<void> {
-    const change = { events: event ? [event] : [], request_id: this.#requestId, ...(step ? { step } : {}) };
-    await this.#services.store.commit(this.#record, { ...this.groupcall, ...changes }, change);
+    const request_id = this.#request.request_id ?? '';
+    const change = { events: event ? [event] : [], request_id, ...(step ? { step } : {}) };
+    try {
+      await this.#services.store.commit(this.#record, { ...this.groupcall, ...changes }, change);
+    } catch (error) {
+      if (!(error instanceof LostRecordError)) throw error;
+      this.#log.error({ error: error.message }, 'another node ended this groupcall'); // and its calls, which let go
+    }
   }
 }
 
-const newGroupcall = (request: CallRequest, destination: Address, id: string, legs: CallSession[]): Groupcall => ({
+const newGroupcall = (id: string, request: CallRequest, plan: GroupcallPlan): Groupcall => ({
   id,
   customer_id: request.customer_id,
   owner_type: '',
@@ -75,16 +217,16 @@ const newGroupcall = (request: CallRequest, destination: Address, id: string, le
   status: 'progressing',
   flow_id: request.flow?.id ?? EMPTY_ID,
   source: request.source,
-  destinations: [destination],
+  destinations: plan.destinations,
   master_call_id: request.master_call_id || EMPTY_ID,
-  master_groupcall_id: EMPTY_ID,
-  ring_method: 'ring_all',
-  answer_method: 'hangup_others',
+  master_groupcall_id: plan.parent?.id ?? EMPTY_ID,
+  ring_method: plan.ring_method,
+  answer_method: plan.answer_method,
   answer_call_id: EMPTY_ID,
-  call_ids: legs.map(leg => leg.id),
+  call_ids: [],
   answer_groupcall_id: EMPTY_ID,
   groupcall_ids: [],
-  call_count: legs.length,
+  call_count: 0,
   groupcall_count: 0,
   dial_index: 0,
   tm_create: timestamp(),

@@ -13,6 +13,9 @@ const COMMAND_DEADLINE_MS = 5000;
 /** What is only nice to know must not hold up the release of a leg. */
 const FACTS_DEADLINE_MS = 1000;
 
+/** A file name as one word of an api command. */
+const inQuotes = (file: string): string => (file.includes(' ') ? `'${file.replaceAll("'", '')}'` : file);
+
 /**
  * One media leg on a media server. fsmrf's habits stop here: every operation has a deadline or ends when the endpoint
  * ends, line breaks never reach the event socket, and `destroy` cannot hang.
@@ -110,6 +113,26 @@ export class MediaEndpoint extends EventEmitter {
     }
   }
 
+  /**
+   * Lets the party hear a file in place of everything else, until its end or `undisplace`; what it hides goes on unheard.
+   * Of several the latest is heard.
+   */
+  async displace(file: string, { loop = false } = {}): Promise<void> {
+    const answer = await this.#displace(`start ${inQuotes(file)} 0${loop ? ' l' : ''}`);
+    if (!answer.startsWith('+OK')) throw new Error(`cannot displace with ${file}: ${answer.trim()}`);
+  }
+
+  /** Ends a displacement; harmless when the file has ended by itself. */
+  async undisplace(file: string): Promise<void> {
+    if (this.alive) await this.#displace(`stop ${inQuotes(file)}`);
+  }
+
+  /** Whether others hear the party. */
+  async mute(on: boolean): Promise<void> {
+    const order = `${this.uuid} start read mute ${on ? 1 : 0}`;
+    await withDeadline(this.#endpoint.api('uuid_audio', order), COMMAND_DEADLINE_MS, 'mute');
+  }
+
   /** RTP packets received so far. */
   async packetsReceived(): Promise<number> {
     await withDeadline(this.#endpoint.api('uuid_set_media_stats', this.uuid), COMMAND_DEADLINE_MS, 'media stats');
@@ -145,6 +168,11 @@ export class MediaEndpoint extends EventEmitter {
       this.#endpoint.conn?.disconnect();
     });
     this.#ended.resolve();
+  }
+
+  async #displace(what: string): Promise<string> {
+    const order = this.#endpoint.api('uuid_displace', `${this.uuid} ${stripLineBreaks(what)}`);
+    return (await withDeadline(order, COMMAND_DEADLINE_MS, 'displace')).getBody();
   }
 
   #end(): void {

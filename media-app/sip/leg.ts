@@ -3,6 +3,7 @@ import type { ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
+import { describeAnew, type Direction, plainAudioOffer, versionOf } from '../media/sdp.ts';
 import { LegCapture } from './capture.ts';
 import type { SipAddress } from './seen-message.ts';
 import type { SipServer } from './servers.ts';
@@ -10,6 +11,16 @@ import type { Dialog, SipRequest, SipResponse } from './srf.ts';
 
 /** How long a far end may take to answer a BYE before the leg counts as gone. */
 const BYE_DEADLINE_MS = 4000;
+/** How long it may take to answer a re-INVITE. */
+const REINVITE_DEADLINE_MS = 3000;
+
+/** Our direction towards a far end that shall send nothing. */
+const HELD: Record<Direction, Direction> = {
+  sendrecv: 'sendonly',
+  sendonly: 'sendonly',
+  recvonly: 'inactive',
+  inactive: 'inactive',
+};
 
 interface LegEvents {
   /** The destination alerts (outgoing only). */
@@ -36,6 +47,9 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   sipStatus = 0;
   protected dialog: Dialog | undefined;
   protected readonly log: Log;
+  /** Versions of our descriptions only go up, whoever wrote them. */
+  #version = 0;
+  #held = false;
   #hungUp = false;
   #released = false;
 
@@ -65,6 +79,19 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     } catch {
       return false; // the dialog is gone, or nobody answers
     }
+  }
+
+  /**
+   * Tells the far end to send nothing (RFC 3264 section 8.4, `sendonly`), or to go on. Resolves with whether it agreed;
+   * a leg without dialog has nothing to tell.
+   */
+  async hold(on: boolean): Promise<boolean> {
+    this.#held = on;
+    if (!this.dialog?.connected || !this.endpoint?.alive) return false;
+    const { status, body } = await this.#reinvite(this.dialog, plainAudioOffer(this.endpoint.localSdp));
+    if (status === 200 && body) await this.endpoint.modify(body);
+    if (status !== 200) this.log.warn({ status }, 'the far end refused to be put on hold or taken off it');
+    return status === 200;
   }
 
   /** The connection to the SIP server broke: the dialog can be neither used nor ended by us any more. */
@@ -114,10 +141,34 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     );
   }
 
+  /** Offers the media anew; once more when both sides did so at once (RFC 3261 section 14.1). */
+  async #reinvite(dialog: Dialog, sdp: string): Promise<{ status: number; body: string }> {
+    const headers = { Contact: dialog.local.contact, 'Content-Type': 'application/sdp' };
+    const offer = () => withDeadline(this.#offer(dialog, sdp, headers), REINVITE_DEADLINE_MS, 're-INVITE');
+    const first = await offer();
+    if (first.status !== 491) return first;
+    const pause = dialog.type === 'uac' ? 2100 + Math.random() * 1900 : Math.random() * 2000;
+    await new Promise(resolve => setTimeout(resolve, pause));
+    return offer();
+  }
+
+  #offer(dialog: Dialog, sdp: string, headers: Record<string, string>): Promise<SipResponse> {
+    const body = this.#describe(dialog, sdp, () => (this.#held ? 'sendonly' : 'sendrecv'));
+    return dialog.request({ method: 'INVITE', headers, body });
+  }
+
+  /** What we tell the far end of our media after the call was set up, under the next version. */
+  #describe(dialog: Dialog, sdp: string, turn: (direction: Direction) => Direction): string {
+    this.#version = Math.max(this.#version, versionOf(dialog.local.sdp)) + 1;
+    return describeAnew(sdp, this.#version, turn);
+  }
+
   async #renegotiate(request: SipRequest, response: SipResponse): Promise<void> {
     try {
       const body = await this.endpoint?.modify(request.body);
-      response.send(200, { headers: { 'Content-Type': 'application/sdp' }, body: body ?? '' });
+      const turn = (direction: Direction) => (this.#held ? HELD[direction] : direction);
+      const described = body && this.dialog ? this.#describe(this.dialog, body, turn) : '';
+      response.send(200, { headers: { 'Content-Type': 'application/sdp' }, body: described });
     } catch (error) {
       this.log.warn({ error: String(error) }, 'a re-INVITE was refused');
       response.send(488);

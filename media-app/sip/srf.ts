@@ -38,8 +38,10 @@ export interface SipResponse extends SipMessage {
 export interface Dialog extends EventEmitter {
   id: string;
   connected: boolean;
+  /** `uac` when we sent its INVITE, and so own its Call-ID. */
+  type: 'uac' | 'uas';
   sip: { callId: string; localTag: string; remoteTag: string };
-  local: { uri: string; sdp: string };
+  local: { uri: string; sdp: string; contact: string };
   remote: { uri: string; sdp: string };
   destroy(options?: { headers?: Record<string, string> }): Promise<unknown>;
   request(options: { method: string; headers?: Record<string, string>; body?: string }): Promise<SipResponse>;

@@ -36,6 +36,11 @@ export class Office {
     this.stack = stack;
   }
 
+  /** The phones so far, in the order they came. */
+  get phones(): readonly TestPhone[] {
+    return this.#phones;
+  }
+
   /** A phone with the account of an extension of the welcome facts; not registered yet. */
   async phone(extension: string, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
     const account = this.stack.welcome.extensions.find(one => one.extension === extension);

@@ -234,6 +234,7 @@ export class World {
       beep: signal => act('beep', 'beep', 200, signal),
       echo: signal => act('echo', 'echo', 10_000_000, signal),
       sendDigits: (digits, duration, interval) => act('sendDigits', `digits ${digits} ${duration} ${interval}`, 0),
+      mute: () => act('mute', 'mute', 0),
       connect: async (request, signal) => {
         this.connected.push(request);
         await act('connect', 'connect', 5000, signal);

@@ -1,0 +1,138 @@
+import type { Call } from '#contract/call';
+import { PlatformError } from '#contract/errors';
+import { type MuteDirection, muted, unmuted } from '#contract/mute';
+import type { Speech } from '#flow/action';
+import type { MediaEndpoint } from '../media/endpoint.ts';
+import { Mailbox } from './mailbox.ts';
+import type { CallSession } from './session.ts';
+
+const SILENCE = 'silence_stream://-1';
+
+/** Refuses what cannot be done to a call in its status (voice-and-flows 10). */
+const requireUp = ({ status }: Call): void => {
+  if (status === 'hangup') throw new PlatformError('CALL_ALREADY_HANGUP', 'The call has ended already.');
+  if (status === 'canceling' || status === 'terminating')
+    throw new PlatformError('CALL_STATE_INVALID', 'The call is ending.');
+};
+
+const requireAnswered = (call: Call): void => {
+  requireUp(call);
+  if (call.status !== 'progressing') throw new PlatformError('CALL_STATE_INVALID', 'The call is not answered yet.');
+};
+
+/**
+ * What the API does to the sound of a call beside its flow: hold, music, silence, mute and speech. The flow and a bridge
+ * go on underneath; what the party hears in their place follows from the switches, the music before the silence, and
+ * speech before both. One change at a time, in the order they were asked for.
+ */
+export class CallControls {
+  readonly #session: CallSession;
+  readonly #changes: Mailbox;
+  readonly #switches = { held: false, music: false, silence: false };
+  /** What the party hears now in place of everything else. */
+  #instead: string | undefined;
+  #speech: string | undefined;
+
+  constructor(session: CallSession) {
+    this.#session = session;
+    this.#changes = new Mailbox(session.log);
+  }
+
+  /**
+   * Holds the media towards the party, both ways, or resumes it. A phone that refuses the re-INVITE is held all the same:
+   * it is sent silence, and what it sends is heard by nobody.
+   */
+  hold(on: boolean): Promise<void> {
+    return this.#change(async () => {
+      if (this.#switches.held === on) return;
+      this.#switches.held = on;
+      await this.#apply(this.#session.call.mute_direction);
+      await this.#session.leg
+        .hold(on)
+        .catch((error: unknown) =>
+          this.#session.log.warn({ error: String(error) }, 'the far end did not answer the re-INVITE'),
+        );
+    });
+  }
+
+  /** Music on hold, in place of whatever the party would hear. */
+  music(on: boolean): Promise<void> {
+    return this.#switch('music', on);
+  }
+
+  /** A silence stream, in place of whatever the party would hear. */
+  silence(on: boolean): Promise<void> {
+    return this.#switch('silence', on);
+  }
+
+  /** Mutes a direction, or opens it again. Writes `mute_direction` and tells `call_updated`. */
+  mute(asked: MuteDirection, on: boolean): Promise<void> {
+    return this.#change(async () => {
+      const { mute_direction } = this.#session.call;
+      const wanted = on ? muted(asked) : unmuted(mute_direction, asked);
+      await this.#apply(wanted);
+      await this.#session.update({ mute_direction: wanted });
+    });
+  }
+
+  /**
+   * Speaks to the party without moving the flow; answers the call first. Resolves when the speech begins; a new one ends
+   * the one before.
+   */
+  async talk(speech: Speech): Promise<void> {
+    requireUp(this.#session.call);
+    await this.#answer();
+    const file = await this.#session.services.speech.synthesize(speech, new AbortController().signal);
+    await this.#change(async () => {
+      if (this.#speech) await this.#endpoint().undisplace(this.#speech);
+      await this.#endpoint().displace(file);
+      this.#speech = file;
+    });
+  }
+
+  async #answer(): Promise<void> {
+    const { call } = this.#session;
+    if (call.status === 'progressing') return;
+    if (call.direction === 'outgoing') requireAnswered(call);
+    await this.#session.answer().catch(() => requireAnswered(this.#session.call));
+  }
+
+  #switch(name: 'music' | 'silence', on: boolean): Promise<void> {
+    return this.#change(async () => {
+      this.#switches[name] = on;
+      await this.#apply(this.#session.call.mute_direction);
+    });
+  }
+
+  #change(change: () => Promise<void>): Promise<void> {
+    return this.#changes.post(() => {
+      requireAnswered(this.#session.call);
+      return change();
+    });
+  }
+
+  /** Brings the media in line with the switches. What is new is there before what was goes, so that nothing slips through. */
+  async #apply(mute: MuteDirection): Promise<void> {
+    const endpoint = this.#endpoint();
+    const before = this.#instead;
+    const wanted = await this.#wantedInstead(mute);
+    if (wanted !== before) {
+      if (wanted) await endpoint.displace(wanted, { loop: true });
+      this.#instead = wanted;
+      if (before) await endpoint.undisplace(before);
+    }
+    await endpoint.mute(this.#switches.held || mute === 'out' || mute === 'both');
+  }
+
+  async #wantedInstead(mute: MuteDirection): Promise<string | undefined> {
+    const { held, music, silence } = this.#switches;
+    if (music) return this.#session.services.holdMusic();
+    return held || silence || mute === 'in' || mute === 'both' ? SILENCE : undefined;
+  }
+
+  #endpoint(): MediaEndpoint {
+    const { endpoint } = this.#session;
+    if (!endpoint?.alive) throw new PlatformError('CALL_STATE_INVALID', 'The call has no media any more.');
+    return endpoint;
+  }
+}
