@@ -25,7 +25,7 @@ export class Connect {
   readonly #signal: AbortSignal;
   readonly #over = deferred<void>();
   readonly #ringback = new AbortController();
-  readonly #causes: ReleaseCause[] = [];
+  readonly #causes = new Map<CallSession, ReleaseCause>();
   #legs: CallSession[] = [];
   #callee: CallSession | undefined;
 
@@ -38,7 +38,7 @@ export class Connect {
   /** Resolves when the bridge is over, nobody answered, or the flow was stopped. Rejects when nobody could be dialled. */
   async run(): Promise<void> {
     const { call, services, endpoint } = this.#caller;
-    const { sessions } = await services.placeCalls({
+    const { sessions, groupcalls } = await services.placeCalls({
       customer_id: call.customer_id,
       source: this.#request.source ?? call.source,
       destinations: this.#request.destinations,
@@ -48,9 +48,11 @@ export class Connect {
     this.#legs = sessions;
     sessions.forEach(leg => this.#follow(leg));
     this.#signal.addEventListener('abort', () => this.#over.resolve(), { once: true });
+    if (this.#signal.aborted) this.#over.resolve();
     void this.#ring();
     await this.#over.promise;
     await this.#dissolve();
+    if (this.#request.relay_reason && groupcalls.length === 0) await this.#relay();
   }
 
   #follow(leg: CallSession): void {
@@ -82,15 +84,21 @@ export class Connect {
   }
 
   #left(leg: CallSession, cause: ReleaseCause): void {
-    this.#causes.push(cause);
-    const nobodyLeft = this.#causes.length === this.#legs.length;
+    this.#causes.set(leg, cause);
+    const nobodyLeft = this.#causes.size === this.#legs.length;
     if (leg === this.#callee || nobodyLeft) this.#over.resolve();
   }
 
   async #dissolve(): Promise<void> {
     this.#ringback.abort();
     if (this.#callee) await this.#caller.endpoint?.unbridge();
-    else this.#caller.refusal = TELLING.find(cause => this.#causes.includes(cause));
+    else this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
     await Promise.all(this.#legs.map(leg => leg.hangup('normal_clearing')));
+  }
+
+  /** The caller is released as the callee was (6.4, step 5). */
+  async #relay(): Promise<void> {
+    const [first] = this.#legs;
+    await this.#caller.hangup((first && this.#causes.get(first)) ?? 'normal_clearing');
   }
 }
