@@ -17,7 +17,9 @@ import { Participant } from './participant.ts';
 
 type NewConference = Omit<Parameters<typeof newConference>[0], 'tm_create'>;
 
-/** Opens a conference and resolves with it as it began; it is progressing right after. */
+/** Opens a conference and resolves with it as it began; it is progressing right after.
+ * @throws PlatformError ALREADY_EXISTS when its id was taken meanwhile
+ */
 export const openConference = (services: Services, given: NewConference, requestId: string): Promise<Conference> => {
   const record = services.store.create('conference', newConference({ ...given, tm_create: timestamp() }));
   return new ConferenceSession(services, record, requestId).create();
@@ -39,7 +41,7 @@ export class ConferenceSession {
   readonly #record: LiveRecord<'conference'>;
   readonly #requestId: string;
   readonly #participants = new Map<string, Participant>();
-  readonly #timeout = new Deadline(() => void this.end());
+  readonly #timeout = new Deadline(() => this.#mailbox.drop('timeout', () => this.#delete()));
   #check: NodeJS.Timeout | undefined;
   #handingOver = false;
   #disposed = false;
@@ -58,19 +60,19 @@ export class ConferenceSession {
       mayEnter: call => this.#of(call)?.status === 'joining',
     });
     this.#listen();
-    services.registry.conferences.set(id, this);
-    services.registry.confbridges.set(this.bridge.id, this.bridge);
   }
 
   get conference(): Conference {
     return this.#record.data;
   }
 
-  /** Writes the new conference and resolves with it as it began; it is progressing right after. */
+  /**
+   * Writes the new conference and resolves with it as it began; it is progressing right after. */
   async create(): Promise<Conference> {
     const created = this.conference;
     this.#timeout.set(created.timeout);
     await this.#mailbox.post(() => this.#commit({}, ['conference_created']));
+    if (this.#disposed) throw new PlatformError('ALREADY_EXISTS', 'A conference with this id exists already.');
     this.#begin();
     return created;
   }
@@ -114,15 +116,7 @@ export class ConferenceSession {
 
   /** Deletes it, by a client or by its timeout: nobody comes in any more and everybody is put out. Idempotent. */
   end(): Promise<Conference> {
-    return this.#mailbox.post(async () => {
-      if (this.conference.tm_delete !== NEVER) return this.conference;
-      const tm_delete = timestamp();
-      const events = ['conference_updated', 'conference_deleted'] as const;
-      if (!(await this.#enter('terminate', { tm_delete }, events))) await this.#commit({ tm_delete }, [...events]);
-      const deleted = this.conference;
-      await this.#putAllOut();
-      return deleted;
-    });
+    return this.#mailbox.post(() => this.#delete());
   }
 
   /** Ends it without deleting it: a connect conference lost one of its two, or its node stops. */
@@ -162,11 +156,24 @@ export class ConferenceSession {
     return this.conference.status === 'starting' || this.conference.status === 'progressing';
   }
 
+  async #delete(): Promise<Conference> {
+    if (this.conference.tm_delete !== NEVER) return this.conference;
+    const tm_delete = timestamp();
+    const events = ['conference_updated', 'conference_deleted'] as const;
+    if (!(await this.#enter('terminate', { tm_delete }, events))) await this.#commit({ tm_delete }, [...events]);
+    const deleted = this.conference;
+    await this.#putAllOut();
+    return deleted;
+  }
+
   #begin(): void {
+    const { registry, settings } = this.#services;
+    registry.conferences.set(this.conference.id, this);
+    registry.confbridges.set(this.bridge.id, this.bridge);
     this.#mailbox.drop('ready', async () => void (await this.#enter('ready')));
     this.#check = setInterval(
       () => this.#mailbox.drop('health check', () => this.#checkAll()),
-      this.#services.settings.CONFERENCE_CHECK_MS,
+      settings.CONFERENCE_CHECK_MS,
     );
   }
 
@@ -235,7 +242,7 @@ export class ConferenceSession {
     this.bridge.close();
     const { confbridges, conferences } = this.#services.registry;
     confbridges.delete(this.bridge.id);
-    conferences.delete(this.conference.id);
+    if (conferences.get(this.conference.id) === this) conferences.delete(this.conference.id);
   }
 
   async #putAllOut(): Promise<void> {
@@ -284,7 +291,7 @@ export class ConferenceSession {
       await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);
     } catch (error) {
       if (!(error instanceof LostRecordError)) throw error;
-      this.#log.error({ error: error.message }, 'another node ended this conference; letting go of it');
+      this.#log.error({ error: error.message }, 'another node holds this conference; letting go of it');
       this.#dispose();
     }
   }

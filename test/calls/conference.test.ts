@@ -190,8 +190,23 @@ describe('a conference', function () {
         one => one.status === 'terminated' && one.conferencecall_ids.length === 0,
       );
       const records = await participants(`conference_id=${id}`);
-      assert.deepEqual([...new Set(records.map(one => one.status))].filter(status => status !== 'leaved'), []);
+      assert.deepEqual(
+        [...new Set(records.map(one => one.status))].filter(status => status !== 'leaved'),
+        [],
+      );
     }
+  });
+
+  it('an id of the client given twice at once opens one room', async () => {
+    const id = newId();
+    const order = () => office.stack.api<Conference>('POST', '/conferences', { type: 'conference', id });
+    const statuses = (await Promise.all([order(), order(), order()])).map(answer => answer.status);
+    assert.deepEqual(statuses.sort(), [200, 409, 409]);
+    const a = await callsIn(500, id);
+    const b = await callsIn(900, id);
+    await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
+    await close(id);
+    await Promise.all([a.ended(), b.ended()]);
   });
 
   it('ends by itself when its time is over', async () => {
@@ -235,7 +250,9 @@ describe('a conference', function () {
 
   it('a flow that leads out of the pre-flow is no participant any more', async () => {
     const out = 'f0000000-0000-4000-8000-0000000000aa';
-    const { id } = await open({ pre_flow_id: await flow([{ type: 'goto', option: { target_id: out, loop_count: 1 } }]) });
+    const { id } = await open({
+      pre_flow_id: await flow([{ type: 'goto', option: { target_id: out, loop_count: 1 } }]),
+    });
     const a = await isCalled('1001', 500, [
       { type: 'answer' },
       { type: 'conference_join', option: { conference_id: id } },

@@ -43,6 +43,52 @@ describe('connect', () => {
   });
 });
 
+describe('conference_join', () => {
+  const join = action('j', 'conference_join', { conference_id: id('room') });
+
+  it('enters the bridge under the id of the participant and goes on when the call has left', async () => {
+    const world = await new World({ actions: [join, action('b', 'beep')] }).run();
+    const { confbridge_id, conferencecall_id } = world.conference;
+    assert.deepEqual(world.heard.slice(0, 3), [`conference ${id('room')}`, `confbridge ${confbridge_id}`, 'beep']);
+    assert.deepEqual(world.path, ['start', 'conference_join', 'confbridge_join', 'beep', 'finish']);
+    assert.equal(world.runner.activeflow.executed_actions[2]?.id, conferencecall_id);
+  });
+
+  it('runs the pre-flow of the conference before it enters', async () => {
+    const world = new World({ actions: [join], flows: { [id('pre')]: [action('b', 'beep')] } });
+    world.conference.pre_flow_id = id('pre');
+    await world.run();
+    assert.deepEqual(world.path, ['start', 'conference_join', 'fetch_flow', 'beep', 'confbridge_join', 'finish']);
+  });
+
+  it('is left in the middle of the pre-flow when the participant is put out', async () => {
+    const world = new World({
+      actions: [join, action('e', 'beep')],
+      flows: { [id('pre')]: [action('s', 'sleep', { duration: 60_000 })] },
+    });
+    world.conference.pre_flow_id = id('pre');
+    const stack = world.conference.conferencecall_id;
+    await world.begin();
+    assert.equal(world.runner.holds(stack), true);
+    world.runner.forwardNow(stack, stack);
+    await world.run();
+    assert.deepEqual(world.path.slice(-3), ['confbridge_join', 'beep', 'finish']);
+    assert.equal(world.runner.holds(stack), false);
+    assert.ok(world.clock.elapsed < 60_000);
+  });
+
+  for (const broken of ['joinConference', 'joinConfbridge'] as const)
+    it(`${broken === 'joinConference' ? 'refused, the flow stops' : 'refused at the bridge, the flow goes on'}`, async () => {
+      const world = await new World({ actions: [join, action('b', 'beep')], broken: [broken] }).run();
+      assert.equal(world.heard.includes('beep'), broken === 'joinConfbridge');
+    });
+
+  it('without the id of a conference stops the flow and asks nobody', async () => {
+    const world = await new World({ actions: [action('j', 'conference_join'), action('b', 'beep')] }).run();
+    assert.deepEqual(world.path, ['start', 'conference_join']);
+  });
+});
+
 describe('call', () => {
   const request = async (option: Record<string, unknown>, more: WorldOptions = {}) =>
     (await new World({ ...more, actions: [action('c', 'call', { destinations: [bob], ...option })] }).run()).created[0];
