@@ -45,6 +45,8 @@ export const settingsSchema = z
     RTP_PORTS: rtpPorts.describe('UDP ports for audio, first and last.'),
     DATA_DIR: z
       .string()
+      // Creating a folder in there hangs or means something else.
+      .refine(folder => !/^\/(proc|sys|dev)(\/|$)/.test(folder), 'must not lie in /proc, /sys or /dev')
       .default('.data')
       .describe('Folder of everything that must survive: database, Redis log, recordings.'),
     DATABASE_URL: z
@@ -77,11 +79,11 @@ export const settingsSchema = z
       .optional()
       .describe('Address that SIP and SDP name when phones reach this machine under another one than HOST.'),
     LOG_LEVEL: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error'])
+      .enum(['trace', 'debug', 'info', 'warn', 'error'], 'must be trace, debug, info, warn or error')
       .default('info')
       .describe('How much the processes say.'),
     ALLOW_PRIVATE_TARGETS: z
-      .enum(['auto', 'yes', 'no'])
+      .enum(['auto', 'yes', 'no'], 'must be auto, yes or no')
       .default('auto')
       .describe('Whether webhooks may go to private addresses. auto: only while HOST is a loopback address.'),
   })
