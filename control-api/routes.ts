@@ -13,6 +13,7 @@ import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { numberRoutes } from './resources/numbers.ts';
+import { timelineRoutes } from './resources/timelines.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 
 /** Every operation of the API. */
@@ -31,5 +32,6 @@ export const routes: Route[] = [
   ...flowRoutes,
   ...groupcallRoutes,
   ...numberRoutes,
+  ...timelineRoutes,
   ...simulationRoutes,
 ];

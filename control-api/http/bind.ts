@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { PlatformError, REASONS, type Reason } from '#contract/errors';
 import { isId } from '#contract/ids';
 
@@ -53,10 +53,24 @@ export const bindQuery = <S extends z.ZodType>(schema: S, query: unknown): z.out
   throw new PlatformError(missing ? 'MISSING_REQUEST_PARAMETER' : 'INVALID_REQUEST_PARAMETER', text);
 };
 
-/** Checks path parameters: every one is an id. Throws INVALID_ID. Ids come back in lower case, as they are stored. */
-export const bindParams = (params: Record<string, unknown>): Record<string, string> =>
+/** Checks a path parameter that is a word and no id. Throws the reason of the rule it breaks. */
+const bindWord = (word: z.core.$ZodType, name: string, value: unknown): string => {
+  const parsed = z.safeParse(word, value);
+  if (parsed.success) return String(parsed.data);
+  const issue = parsed.error.issues[0];
+  const reason = (issue && ownReason(issue)) ?? 'INVALID_REQUEST_PARAMETER';
+  throw new PlatformError(reason, `${name} in the path ${issue?.message ?? 'breaks a rule'}.`);
+};
+
+/**
+ * Checks path parameters: every one is an id, unless the route's schema has a plain string for it. Throws INVALID_ID. Ids
+ * come back in lower case, as they are stored.
+ */
+export const bindParams = (params: Record<string, unknown>, schema?: z.ZodObject): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
+      const word = schema?.shape[name];
+      if (word instanceof z.ZodString) return [name, bindWord(word, name, value)];
       if (typeof value === 'string' && isId(value)) return [name, value.toLowerCase()];
       throw new PlatformError('INVALID_ID', `${name} in the path is not a UUID.`);
     }),

@@ -103,6 +103,12 @@ const failuresOf = (route: Route, components: Components): Json => {
   return { ...(Object.fromEntries([...failures, ...own]) as Json), ...bare };
 };
 
+/** What success answers with: JSON, or bytes of the route's own type. */
+const contentOf = ({ media_type, response }: Route, components: Components): Json =>
+  media_type
+    ? { [media_type]: { schema: { type: 'string', format: 'binary' } } }
+    : { 'application/json': { schema: components.add(response, 'output') } };
+
 const operationOf = (route: Route, components: Components): Json => {
   const parameters = [
     ...parametersOf('path', route.params, components),
@@ -112,7 +118,7 @@ const operationOf = (route: Route, components: Components): Json => {
   const success =
     route.response instanceof z.ZodUndefined
       ? { description: 'Done; the body is empty.' }
-      : { description: 'Done.', content: json(components.add(route.response, 'output')) };
+      : { description: 'Done.', content: contentOf(route, components) };
   return {
     operationId: route.operation_id,
     summary: route.summary,
@@ -128,7 +134,7 @@ const operationOf = (route: Route, components: Components): Json => {
 const pathsOf = (routes: Route[], info: OpenApiInfo, components: Components): Json => {
   const paths: Record<string, Json> = {};
   // Responses first: they own the plain names of schemas.
-  for (const route of routes) components.add(route.response, 'output');
+  for (const route of routes) if (!route.media_type) components.add(route.response, 'output');
   for (const route of routes) {
     const path = (route.surface === 'versioned' ? info.version_prefix : '') + route.path;
     paths[path] = { ...paths[path], [route.method]: operationOf(route, components) };

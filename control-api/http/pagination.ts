@@ -1,29 +1,31 @@
 import { z } from 'zod';
 import { parseTimestamp, toRfc3339, type Timestamp } from '#contract/time';
 
-const MAXIMUM = 100;
+const DEFAULT = 100;
 
-/** What a list route takes (accounts-and-plumbing 1.5). A size out of range is silently the maximum. */
-export const pageQuery = z.object({
-  page_size: z
-    .string()
-    .regex(/^[+-]?\d{1,15}$/, 'must be an integer')
-    .optional()
-    .transform(text => sizeOf(text))
-    .describe('How many to return, at most 100.')
-    .meta({ type: 'integer', default: MAXIMUM, maximum: MAXIMUM }),
-  page_token: z
-    .string()
-    .refine(text => text === '' || parseTimestamp(text) !== undefined, 'must be a next_page_token')
-    .optional()
-    .transform(text => (text ? parseTimestamp(text) : undefined))
-    .describe('The next_page_token of the page before.'),
-});
+/** What a list route takes (accounts-and-plumbing 1.5), at most `most` rows. A size out of range is silently 100. */
+export const pageQueryUpTo = (most: number) =>
+  z.object({
+    page_size: z
+      .string()
+      .regex(/^[+-]?\d{1,15}$/, 'must be an integer')
+      .optional()
+      .transform(text => sizeOf(text, most))
+      .describe(`How many to return, at most ${most}.`)
+      .meta({ type: 'integer', default: DEFAULT, maximum: most }),
+    page_token: z
+      .string()
+      .refine(text => text === '' || parseTimestamp(text) !== undefined, 'must be a next_page_token')
+      .optional()
+      .transform(text => (text ? parseTimestamp(text) : undefined))
+      .describe('The next_page_token of the page before.'),
+  });
+export const pageQuery = pageQueryUpTo(DEFAULT);
 export type Page = z.output<typeof pageQuery>;
 
-const sizeOf = (text: string | undefined): number => {
-  const size = Number(text ?? MAXIMUM);
-  return size <= 0 || size > MAXIMUM ? MAXIMUM : size;
+const sizeOf = (text: string | undefined, most: number): number => {
+  const size = Number(text ?? DEFAULT);
+  return size <= 0 || size > most ? DEFAULT : size;
 };
 
 /** The schema of one page of a list. */

@@ -52,6 +52,8 @@ export interface Route {
   body?: z.ZodType;
   status: number;
   response: z.ZodType;
+  /** What success answers with when it is no JSON; the handler's Reply then carries bytes. */
+  media_type?: string;
   /** Reasons of its own, beside those every route may answer. */
   reasons: Reason[];
   /** Bodies of failures that are no error envelope, by status. */

@@ -28,7 +28,7 @@ const bodyOf = (route: Route, request: Request): unknown =>
   route.body && bindBody(route.body, parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)));
 
 const bind = (route: Route, request: Request): Pick<RouteRequest, 'params' | 'query' | 'body'> => ({
-  params: bindParams(request.params),
+  params: bindParams(request.params, route.params),
   query: route.query && bindQuery(route.query, single(request.query)),
   body: bodyOf(route, request),
 });
@@ -37,6 +37,7 @@ const answer = (route: Route, response: Response, result: unknown): void => {
   const reply = result instanceof Reply ? result : new Reply(route.status, result);
   response.status(reply.status).set(reply.headers);
   if (reply.body === undefined) response.end();
+  else if (Buffer.isBuffer(reply.body)) response.send(reply.body);
   else response.json(reply.body);
 };
 

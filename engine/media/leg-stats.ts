@@ -15,6 +15,10 @@ export interface LegStats {
   in_jitter_depth_ms: number;
   /** Share of packets that never came, in percent. */
   in_jitter_loss_rate: number;
+  /** Jitter of RFC 3550; FreeSWITCH has no such variable. */
+  in_interarrival_jitter_ms: number;
+  /** When the first audio came, milliseconds since the epoch, 0 before; FreeSWITCH has no such variable. */
+  in_first_packet_epoch_ms: number;
   /** Frames that had to be made up. */
   in_flaw_total: number;
   in_quality_percentage: number;
@@ -37,7 +41,7 @@ export function legStats(receiver: RtpReceiver, sender: RtpSender, rtcp: Rtcp): 
 type Incoming = Pick<LegStats, Extract<keyof LegStats, `in_${string}`>>;
 type Outgoing = Pick<LegStats, Extract<keyof LegStats, `out_${string}`>>;
 
-function received({ counts, jitter }: RtpReceiver): Incoming {
+function received({ counts, jitter, interarrivalJitter, firstAudioAt }: RtpReceiver): Incoming {
   const heard = jitter.stats();
   const flawed = heard.played === 0 ? 0 : (100 * heard.concealed) / heard.played;
   return {
@@ -51,6 +55,8 @@ function received({ counts, jitter }: RtpReceiver): Incoming {
     in_jitter_packet_count: heard.late + heard.duplicate,
     in_jitter_depth_ms: heard.depth_ms,
     in_jitter_loss_rate: heard.lost === 0 ? 0 : (100 * heard.lost) / (heard.lost + counts.packets),
+    in_interarrival_jitter_ms: interarrivalJitter,
+    in_first_packet_epoch_ms: firstAudioAt,
     in_flaw_total: heard.concealed,
     in_quality_percentage: Math.max(0, 100 - flawed),
     in_mos: opinionScore(flawed),

@@ -11,6 +11,9 @@ import { DigitReceiver } from './telephone-event.ts';
 const maxPayload = 1600;
 const relatchTicks = 50;
 const comfortNoise = 13;
+const samplesPerMs = 8;
+/** A spacing that is this far off is a new talkspurt of a sender that does not count silence. */
+const longestPauseMs = 1000;
 
 /** An address that packets come from. */
 export interface Source {
@@ -41,6 +44,10 @@ export class RtpReceiver {
   source: Source | null = null;
   /** Tick of the last packet that was believed. */
   lastTick: number;
+  /** When the first audio came, milliseconds since the epoch; 0 before that. */
+  firstAudioAt = 0;
+  /** Interarrival jitter in milliseconds (RFC 3550 section 6.4.1). */
+  interarrivalJitter = 0;
   /** Stream identifier of the last packet, for RTCP. */
   ssrc: number | null = null;
   readonly #clock: MediaClock;
@@ -49,6 +56,7 @@ export class RtpReceiver {
   readonly #header = emptyHeader();
   readonly #samples = new Int16Array(maxPayload);
   #remote: RemoteParty | null = null;
+  #transit: number | null = null;
 
   constructor(clock: MediaClock, onDigit: (digit: Digit) => void, onFirst: () => void) {
     this.#clock = clock;
@@ -98,8 +106,19 @@ export class RtpReceiver {
     const { payloadStart, sequence, timestamp, ssrc } = this.#header;
     this.counts.media += 1;
     this.counts.mediaBytes += count;
+    this.#arrived(timestamp);
     decode(codec, bytes, payloadStart, count, this.#samples);
     if (!this.jitter.push(sequence, timestamp, ssrc, this.#samples, count)) this.counts.skipped += 1;
+  }
+
+  /** Compares the spacing of arrivals with that of the sender's clock; a jump of that clock is no jitter. */
+  #arrived(timestamp: number): void {
+    const now = performance.now();
+    this.firstAudioAt ||= performance.timeOrigin + now;
+    const transit = now - timestamp / samplesPerMs;
+    const change = Math.abs(transit - (this.#transit ?? transit));
+    this.#transit = transit;
+    if (change < longestPauseMs) this.interarrivalJitter += (change - this.interarrivalJitter) / 16;
   }
 
   #event(bytes: Buffer, start: number, end: number, timestamp: number): void {

@@ -96,7 +96,7 @@ export class ActiveflowSession {
       events: [event],
       request_id: this.#requestId,
       internal: { variables },
-      notes: this.#steps.take(variables),
+      notes: this.#steps.take(activeflow, variables),
       ...(step ? { step } : {}),
     });
   }

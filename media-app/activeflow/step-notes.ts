@@ -1,4 +1,5 @@
 import type { Action } from '#contract/action';
+import type { Activeflow } from '#contract/activeflow';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import type { TimelineNote } from '#contract/timeline';
@@ -30,6 +31,8 @@ const wordsOf = (what: Watched): Record<string, unknown> => {
 /** What each action of an activeflow did, for its timeline: how it ended and which variables it changed. */
 export class StepNotes {
   #known: Values;
+  #running: Action | undefined;
+  #over = false;
   #pending: TimelineNote[] = [];
 
   constructor(variables: Values) {
@@ -38,12 +41,20 @@ export class StepNotes {
 
   /** Notes that an action is done; told with the next commit. */
   done({ id, type }: Readonly<Action>, what: Watched): void {
+    if (this.#over) return; // it was told with the end of the flow
+    this.#running = undefined;
     const data = { action: { id, type }, ...wordsOf(what), variables: {} };
     this.#pending.push({ id: newId(), event_type: 'activeflow_step', timestamp: timestamp(), data });
   }
 
-  /** The notes for a commit; what changed in the variables since the last one was the last action's doing. */
-  take(variables: Values): TimelineNote[] {
+  /**
+   * The notes for a commit. What changed in the variables since the last one was the last action's doing; an action that
+   * still runs when the flow ends, ends with it.
+   */
+  take({ status, current_action }: Activeflow, variables: Values): TimelineNote[] {
+    if (status === 'ended' && this.#running?.type) this.done(this.#running, { kind: 'ended' });
+    this.#over = status === 'ended';
+    this.#running = current_action;
     const last = this.#pending.at(-1);
     if (!last) return [];
     last.data['variables'] = changesBetween(this.#known, variables);
