@@ -69,7 +69,7 @@ const bindWord = (word: z.core.$ZodType, name: string, value: unknown): string =
 export const bindParams = (params: Record<string, unknown>, schema?: z.ZodObject): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
-      const word = schema?.shape[name];
+      const word: unknown = schema?.shape[name];
       if (word instanceof z.ZodString) return [name, bindWord(word, name, value)];
       if (typeof value === 'string' && isId(value)) return [name, value.toLowerCase()];
       throw new PlatformError('INVALID_ID', `${name} in the path is not a UUID.`);

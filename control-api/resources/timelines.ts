@@ -89,7 +89,7 @@ const events = defineRoute({
   reasons: ['INVALID_RESOURCE_TYPE', ...Object.values(MISSING).map(({ reason }) => reason)],
   async handle(request) {
     const { resource_type, resource_id } = request.params;
-    const { customer_id } = await load(request, resource_type as ResourceType, resource_id);
+    const { customer_id } = await load(request, resource_type, resource_id);
     const activeflow_ids = resource_type === 'activeflows' ? [resource_id] : [];
     const scope = { customer_id, resource_ids: [resource_id], activeflow_ids, everything: false };
     return readTimeline(request.context.db, scope, request.query);

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { PlatformError } from '#contract/errors';
-import { bindBody, bindParams, parseJson } from '../../../control-api/http/bind.ts';
+import { because, bindBody, bindParams, parseJson } from '../../../control-api/http/bind.ts';
 
 const refusal = (work: () => unknown): string => {
   try {
@@ -72,6 +72,22 @@ describe('path parameters', () => {
     assert.deepEqual(bindParams({ id }), { id: id.toLowerCase() });
     assert.match(
       refusal(() => bindParams({ id: 'x' })),
+      /^INVALID_ID: id /,
+    );
+  });
+
+  it('are words where the route says so, with the reason of the rule they break', () => {
+    const rule = because('INVALID_RESOURCE_TYPE', 'must be calls');
+    const schema = z.object({ type: z.string().refine(text => text === 'calls', rule), id: z.uuid() });
+    const id = 'abcdef00-0000-4000-8000-000000000001';
+    assert.deepEqual(bindParams({ type: 'calls', id }, schema), { type: 'calls', id });
+    for (const type of ['rooms', id])
+      assert.equal(
+        refusal(() => bindParams({ type, id }, schema)),
+        'INVALID_RESOURCE_TYPE: type in the path must be calls.',
+      );
+    assert.match(
+      refusal(() => bindParams({ type: 'calls', id: 'x' }, schema)),
       /^INVALID_ID: id /,
     );
   });
