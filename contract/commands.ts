@@ -8,6 +8,7 @@ import type { Reason } from './errors.ts';
 import { flowTemplateSchema } from './flow.ts';
 import { ANSWER_METHODS, groupcallSchema, RING_METHODS } from './groupcall.ts';
 import { MUTE_DIRECTIONS } from './mute.ts';
+import { recordingOptionsSchema, recordingSchema } from './recording.ts';
 
 /** Something of a call that is switched on or off. */
 const switchSchema = z.object({ call_id: z.uuid(), on: z.boolean() });
@@ -82,6 +83,27 @@ export const commands = {
     ttl_ms: 15_000,
     body: z.object({ groupcall_id: z.uuid() }),
     result: groupcallSchema,
+  },
+  'call.recording_start': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: recordingOptionsSchema.extend({ call_id: z.uuid() }),
+    result: callSchema,
+  },
+  'call.recording_stop': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({ call_id: z.uuid() }),
+    result: callSchema,
+  },
+  'recording.stop': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({ recording_id: z.uuid() }),
+    result: recordingSchema,
   },
   'activeflow.create': {
     to: 'any',

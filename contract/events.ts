@@ -4,6 +4,7 @@ import type { Conference } from './conference.ts';
 import type { Conferencecall } from './conferencecall.ts';
 import type { Groupcall } from './groupcall.ts';
 import type { LiveKind } from './keys.ts';
+import type { Recording } from './recording.ts';
 import type { Timestamp } from './time.ts';
 import type { TimelineNote } from './timeline.ts';
 
@@ -29,6 +30,7 @@ export const LIVE_EVENTS = {
     'conferencecall_leaving',
     'conferencecall_leaved',
   ],
+  recording: ['recording_started', 'recording_finished'],
 } as const satisfies Record<LiveKind, readonly string[]>;
 
 /** Events of stored resources, written by control-api in the transaction of the row (accounts-and-plumbing 28.2). */
@@ -69,6 +71,7 @@ export interface LiveResources {
   activeflow: Activeflow;
   conference: Conference;
   conferencecall: Conferencecall;
+  recording: Recording;
 }
 
 /** The JSON under `keys.live(kind, id)`: the public record, who owns it and how often it changed. */

@@ -4,11 +4,11 @@
  */
 
 /** Kinds of live records that media-app owns and the projector copies to Postgres. */
-export const LIVE_KINDS = ['call', 'groupcall', 'activeflow', 'conference', 'conferencecall'] as const;
+export const LIVE_KINDS = ['call', 'groupcall', 'activeflow', 'conference', 'conferencecall', 'recording'] as const;
 export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export const keys = {
-  /** String, JSON of a `LiveRecord`: the live state of a call, groupcall or activeflow. */
+  /** String, JSON of a `LiveRecord`: the live state of a call, groupcall, activeflow or recording. */
   live: (kind: LiveKind, id: string) => `tl:${kind}:${id}`,
   /** String with expiry: when a client deleted the record, for readers that find it in Redis still. */
   deleted: (kind: LiveKind, id: string) => `tl:deleted:${kind}:${id}`,

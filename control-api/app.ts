@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { RECORDINGS_FOLDER } from '#contract/recording';
 import { Commands } from './commands.ts';
 import { privateTargetsAllowed, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
+import { Downloads } from './downloads.ts';
 import { startEvents } from './events/start.ts';
 import { firstStart, type Welcome } from './first-start.ts';
 import { checkHealth } from './health.ts';
@@ -13,11 +16,12 @@ import { Authenticator } from './http/authenticate.ts';
 import type { Context } from './http/context.ts';
 import { createServer as createHttpSide } from './http/server.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
+import { RecordingFiles } from './jobs/recording-files.ts';
 import { LiveResources } from './live.ts';
 import { migrate } from './migrations/index.ts';
 import { openApiDocument } from './openapi.ts';
 import { routes } from './routes.ts';
-import { tokenSecret } from './settings.ts';
+import { downloadSecret, tokenSecret } from './settings.ts';
 
 /** A running control-api. */
 export interface App {
@@ -58,12 +62,24 @@ const openRedis = (url: string, log: Logger): Redis => {
   return redis;
 };
 
-const makeContext = async (config: Config, log: Logger, db: Db, redis: Redis, commands: Commands): Promise<Context> => {
+interface Parts {
+  config: Config;
+  log: Logger;
+  db: Db;
+  redis: Redis;
+  commands: Commands;
+  port: number;
+}
+
+const makeContext = async ({ config, log, db, redis, commands, port }: Parts): Promise<Context> => {
   const secret = await tokenSecret(db);
+  const folder = resolve(config.DATA_DIR);
   return {
     db,
     commands,
     live: new LiveResources({ database: db, redis }),
+    downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
+    recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
     authenticator: new Authenticator(db, secret),
     tokenSecret: secret,
     sipDomain: config.SIP_DOMAIN,
@@ -88,7 +104,7 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   const given = { db, dataDir: config.DATA_DIR, sipDomain: config.SIP_DOMAIN, publicUrl: publicUrl(config, port) };
   const welcome = await firstStart(given);
   const commands = new Commands({ redisUrl: config.REDIS_URL, log });
-  const context = await makeContext(config, log, db, redis, commands);
+  const context = await makeContext({ config, log, db, redis, commands, port });
   const events = startEvents({
     database: db,
     databaseUrl: config.DATABASE_URL,
@@ -99,9 +115,11 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     log,
   });
   const expiry = startFlowExpiry(db, log);
+  context.recordingFiles.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     expiry.stop();
+    await context.recordingFiles.stop();
     await events.stop();
     await closeServer(server);
     await commands.close();

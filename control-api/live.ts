@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
-import type { LiveEntry, LiveRecord, LiveResources as Shapes } from '#contract/events';
+import { LIVE_EVENTS, type LiveEntry, type LiveRecord, type LiveResources as Shapes } from '#contract/events';
 import { FINISHED_TTL_S, keys, type LiveKind } from '#contract/keys';
 import { NEVER, timestamp, toRfc3339, type Timestamp } from '#contract/time';
 import { appendEvent, type NewEvent } from './events/log.ts';
@@ -11,6 +11,7 @@ export const LIVE_TABLES = {
   activeflow: 'activeflows',
   conference: 'conferences',
   conferencecall: 'conferencecalls',
+  recording: 'recordings',
 } as const satisfies Record<LiveKind, string>;
 
 /** A live resource as found: `live` is true while media-app holds it and it can still be commanded through `owner`. */
@@ -116,24 +117,27 @@ export class LiveResources {
 
   /**
    * Deletes a record for clients: sets `tm_delete`, which stays whatever media-app still reports of it, and appends the
-   * event `<kind>_deleted`. Whoever wants a live one ended commands that first.
+   * event `<kind>_deleted` where the kind has one. Whoever wants a live one ended commands that first.
    */
   async remove<K extends Deletable>(kind: K, data: Shapes[K], requestId: string): Promise<Shapes[K]> {
     const deleted = { ...data, tm_delete: timestamp() };
     await this.#database.transaction(async trx => {
       await trx.raw(MARK_DELETED.replaceAll('TABLE', LIVE_TABLES[kind]), markParameters(deleted));
-      await appendEvent(trx, this.#deletion(kind, deleted, requestId));
+      const event = this.#deletion(kind, deleted, requestId);
+      if (event) await appendEvent(trx, event);
     });
     await this.#redis.set(keys.deleted(kind, data.id), deleted.tm_delete, 'EX', 2 * FINISHED_TTL_S);
     return deleted;
   }
 
-  #deletion<K extends Deletable>(kind: K, data: Shapes[K], requestId: string): NewEvent {
+  #deletion<K extends Deletable>(kind: K, data: Shapes[K], requestId: string): NewEvent | undefined {
+    const event_type = LIVE_EVENTS[kind].find(type => type === `${kind}_deleted`);
+    if (!event_type) return undefined;
     const flow = 'activeflow_id' in data ? data.activeflow_id : undefined;
     const activeflow_id = kind === 'activeflow' ? data.id : flow;
     return {
       customer_id: data.customer_id,
-      event_type: `${kind}_deleted`,
+      event_type,
       resource: kind,
       resource_id: data.id,
       data: { ...data },

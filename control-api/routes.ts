@@ -5,6 +5,7 @@ import { accesskeyRoutes } from './resources/accesskeys.ts';
 import { activeflowRoutes } from './resources/activeflows.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
 import { callControlRoutes } from './resources/call-controls.ts';
+import { callRecordingRoutes } from './resources/call-recordings.ts';
 import { callRoutes } from './resources/calls.ts';
 import { conferencecallRoutes } from './resources/conferencecalls.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
@@ -14,6 +15,7 @@ import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { numberRoutes } from './resources/numbers.ts';
 import { timelineRoutes } from './resources/timelines.ts';
+import { recordingRoutes } from './resources/recordings.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 
 /** Every operation of the API. */
@@ -33,5 +35,7 @@ export const routes: Route[] = [
   ...groupcallRoutes,
   ...numberRoutes,
   ...timelineRoutes,
+  ...callRecordingRoutes,
+  ...recordingRoutes,
   ...simulationRoutes,
 ];

@@ -9,6 +9,9 @@ const generatedSecret = async (db: Queryable, key: string): Promise<string> => {
   return row.value;
 };
 
+/** The key that signs links to files; the same for every control-api too. */
+export const downloadSecret = (db: Queryable): Promise<string> => generatedSecret(db, 'download_secret');
+
 /** The key that signs login tokens; every control-api of the installation reads the same one. */
 export const tokenSecret = async (db: Queryable): Promise<Uint8Array> =>
   new TextEncoder().encode(await generatedSecret(db, 'token_secret'));

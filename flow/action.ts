@@ -5,6 +5,7 @@ import type { Address } from '#contract/address';
 import type { Call } from '#contract/call';
 import type { FlowTemplate } from '#contract/flow';
 import type { Groupcall } from '#contract/groupcall';
+import type { Recording, RecordingOptions } from '#contract/recording';
 import type { Variables } from './variables.ts';
 
 /** What an action did with the cursor. */
@@ -146,6 +147,10 @@ export interface CallPort {
   sendDigits(digits: string, duration: number, interval: number): Promise<void>;
   /** Neither does the party hear the other side from now on, nor the other side the party. */
   mute(): Promise<void>;
+  /** Starts to record the call; resolves when it is recorded. Rejects when it cannot be, or is already. */
+  startRecording(options: RecordingOptions): Promise<Recording>;
+  /** Stops the recording. Rejects when none is active. */
+  stopRecording(): Promise<void>;
   /** Dials, bridges the first who answers and waits until the bridge is over (6.4 connect). */
   connect(request: ConnectRequest, signal: AbortSignal): Promise<void>;
   /** Makes the call a participant of a conference that is on its way in. Rejects when it may not come (6.4). */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import type { NodeReport } from '#contract/events';
+import type { LiveRecord, NodeReport } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { GuardedFetch } from '#outbound/guarded-fetch';
@@ -19,6 +19,7 @@ import { createGroupcall } from './groupcall/create.ts';
 import { AudioLibrary } from './media/audio-library.ts';
 import { createHoldMusic } from './media/hold-music.ts';
 import { MediaServers } from './media/servers.ts';
+import { lostRecordings } from './recording/lost.ts';
 import type { Services } from './services.ts';
 import { Authenticator } from './sip/authenticate.ts';
 import { Contacts } from './sip/contacts.ts';
@@ -45,9 +46,11 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   const fetch = new GuardedFetch({ allowPrivateTargets: privateTargetsAllowed(settings) });
   const services = createServices(settings, log, redis, node, fetch);
   const lease = new Lease(redis, settings.LEASE_MS, () => reportOf(services), log);
-  const recovery = new Recovery(redis, services.store, settings.LEASE_MS / 2, log, record =>
-    adoptConference(services, record),
-  );
+  const estate = {
+    ...lostRecordings(services),
+    adopt: (room: LiveRecord<'conference'>) => adoptConference(services, room),
+  };
+  const recovery = new Recovery(redis, services.store, estate, settings.LEASE_MS / 2, log);
   const worker = new CommandWorker(services, redis, settings.REDIS_URL);
 
   await services.directory.ready();

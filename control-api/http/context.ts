@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
+import type { Downloads } from '../downloads.ts';
+import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { Health } from '../health.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -10,6 +12,8 @@ export interface Context {
   db: Db;
   commands: Pick<Commands, 'send' | 'tell'>;
   live: LiveResources;
+  downloads: Downloads;
+  recordingFiles: RecordingFiles;
   authenticator: Authenticator;
   /** Signs login tokens. */
   tokenSecret: Uint8Array;

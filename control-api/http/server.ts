@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { PlatformError } from '#contract/errors';
 import type { Context } from './context.ts';
 import { docsRouter } from './docs.ts';
+import { downloadsRouter } from './downloads.ts';
 import { asPlatformError, envelope } from './errors.ts';
 import { requestIdOf } from './request-id.ts';
 import { VERSION_PREFIX, type Route } from './route.ts';
@@ -73,6 +74,7 @@ export const createServer = (routes: Route[], context: Context, openApi: () => o
       context,
     );
   server.use(docsRouter(openApi, VERSION_PREFIX));
+  server.use(downloadsRouter(context.downloads));
   server.use(VERSION_PREFIX, of('versioned'));
   server.use(of('auth'), of('root'));
   server.use(notFound, fail(context.log));

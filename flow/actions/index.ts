@@ -20,6 +20,8 @@ import { goto } from './goto.ts';
 import { hangup } from './hangup.ts';
 import { mute } from './mute.ts';
 import { play } from './play.ts';
+import { recordingStart } from './recording_start.ts';
+import { recordingStop } from './recording_stop.ts';
 import { sleep } from './sleep.ts';
 import { stop } from './stop.ts';
 import { talk } from './talk.ts';
@@ -50,6 +52,8 @@ export const actions: readonly ActionDefinition[] = [
   hangup,
   mute,
   play,
+  recordingStart,
+  recordingStop,
   sleep,
   stop,
   talk,

@@ -11,7 +11,7 @@ const ROWS: [ActionDefinition['onError'], ActionDefinition['needs'], ActionType[
   ['stop', 'call', ['queue_join']],
   ['next', 'any', ['case_create', 'conversation_send', 'email_send', 'transcribe_recording']],
   ['next', 'call', ['amd', 'external_media_start', 'external_media_stop']],
-  ['next', 'call', ['recording_start', 'recording_stop', 'stream_echo', 'transcribe_start', 'transcribe_stop']],
+  ['next', 'call', ['stream_echo', 'transcribe_start', 'transcribe_stop']],
 ];
 
 const unavailable = (

@@ -2,8 +2,9 @@ import { START_ACTION } from '#contract/action';
 import { normalizeAddress, type Address } from '#contract/address';
 import { newCall, type Call } from '#contract/call';
 import { causeOfReason, verdict, type ReleaseCause } from '#contract/hangup';
-import { EMPTY_ID, newId } from '#contract/ids';
+import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { callMachine } from '#contract/machines/call';
+import { newRecording, type Recording, type RecordingOptions } from '#contract/recording';
 import { fromDate } from '#contract/time';
 import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '../action.ts';
 import { pause } from '../pause.ts';
@@ -119,6 +120,23 @@ export class SimulatedCall implements CallPort {
     this.#mustHaveMedia();
   }
 
+  async startRecording({ on_end_flow_id }: RecordingOptions): Promise<Recording> {
+    this.#mustHaveMedia();
+    if (isSet(this.#call.recording_id)) throw new Error('a recording of this call is active already');
+    const { customer_id, activeflow_id, id: reference_id } = this.#call;
+    const given = { customer_id, activeflow_id, reference_type: 'call', reference_id, on_end_flow_id } as const;
+    const recording = newRecording({ ...given, id: newId(), tm_create: fromDate(this.#clock.now()) });
+    this.#call.recording_id = recording.id;
+    this.#call.recording_ids.push(recording.id);
+    this.#recorder.event('recording_started', 'call');
+    return recording;
+  }
+
+  async stopRecording(): Promise<void> {
+    if (!isSet(this.#call.recording_id)) throw new Error('no recording of this call is active');
+    this.#endRecording();
+  }
+
   /** Dials all at once; the first who answers talks, and the caller waits until that is over or nobody is left. */
   async connect({ destinations }: ConnectRequest, signal: AbortSignal): Promise<void> {
     const ringing = new Set(dialled(this.#script, destinations).sort((a, b) => a.after_ms - b.after_ms));
@@ -157,7 +175,13 @@ export class SimulatedCall implements CallPort {
     const how = verdict(this.#call.direction, this.#call.status, cause);
     if (!this.#enter('end')) return;
     Object.assign(this.#call, how);
+    if (isSet(this.#call.recording_id)) this.#endRecording();
     this.onEnd();
+  }
+
+  #endRecording(): void {
+    this.#call.recording_id = EMPTY_ID;
+    this.#recorder.event('recording_finished', 'call');
   }
 
   async #bridge(leg: Leg, others: Iterable<Leg>, signal: AbortSignal): Promise<void> {

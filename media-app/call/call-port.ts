@@ -1,6 +1,7 @@
 import type { Call } from '#contract/call';
 import { causeOfReason, type ReleaseCause } from '#contract/hangup';
 import { isSet } from '#contract/ids';
+import type { Recording, RecordingOptions } from '#contract/recording';
 import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '#flow/action';
 import { joinConfbridge, joinConference } from '../conference/join.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
@@ -56,6 +57,14 @@ export class CallMedia implements CallPort {
 
   mute(): Promise<void> {
     return this.#session.controls.mute('both', true);
+  }
+
+  startRecording(options: RecordingOptions): Promise<Recording> {
+    return this.#session.recordings.start(options);
+  }
+
+  async stopRecording(): Promise<void> {
+    await this.#session.recordings.stop();
   }
 
   async connect(request: ConnectRequest, signal: AbortSignal): Promise<void> {

@@ -6,6 +6,9 @@ import { callMachine } from '#contract/machines/call';
 import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
+import { recordingMachine } from '#contract/machines/recording';
+import { EMPTY_ID } from '#contract/ids';
+import type { Recording } from '#contract/recording';
 import { timestamp } from '#contract/time';
 import type { Log } from '../log.ts';
 import { type Change, LostRecordError, type StateStore } from './state-store.ts';
@@ -22,7 +25,7 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
     return (
       step && {
         event: 'call_hangup',
-        data: { ...data, status: step.to, ...verdict, tm_hangup: timestamp() },
+        data: { ...data, status: step.to, ...verdict, recording_id: EMPTY_ID, tm_hangup: timestamp() },
         notes: [callSummary({ call: data, before: data.status, cause: 'node_died', verdict, sip_status: 0 })],
       }
     );
@@ -44,6 +47,10 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
     const step = conferencecallMachine.step(data.status, 'end');
     return step && { event: 'conferencecall_leaved', data: { ...data, status: step.to } };
   },
+  recording: data => {
+    const step = recordingMachine.step(data.status, 'lose');
+    return step && { event: 'recording_finished', data: { ...data, status: step.to, tm_end: timestamp() } };
+  },
 };
 
 /** Rooms stand until they are deleted (voice-and-flows 13.3); a connect conference ends with its parties. */
@@ -53,6 +60,16 @@ const isOpenRoom = (record: LiveRecord): record is LiveRecord<'conference'> => {
   return type === 'conference' && (status === 'starting' || status === 'progressing');
 };
 
+/** What there is to do about records whose node died, beside ending them. */
+export interface Estate {
+  /** A conference room is ours now. */
+  adopt(record: LiveRecord<'conference'>): void;
+  /** Keeps what was captured of a recording; resolves with facts for its record. Never rejects. */
+  keepRecording(recording: Recording): Promise<Record<string, unknown>>;
+  /** The record of a recording is final. Never rejects. */
+  recordingEnded(recording: Recording): Promise<void>;
+}
+
 /**
  * Buries dead nodes: whatever a node owned when its lease ran out is ended truthfully by whoever notices first. The
  * state store lets exactly one burier write, and refuses the dead node should it come back.
@@ -60,21 +77,15 @@ const isOpenRoom = (record: LiveRecord): record is LiveRecord<'conference'> => {
 export class Recovery {
   readonly #redis: Redis;
   readonly #store: StateStore;
+  readonly #estate: Estate;
   readonly #log: Log;
   readonly #intervalMs: number;
-  readonly #adopt: (record: LiveRecord<'conference'>) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    redis: Redis,
-    store: StateStore,
-    intervalMs: number,
-    log: Log,
-    adopt: (record: LiveRecord<'conference'>) => void,
-  ) {
-    this.#adopt = adopt;
+  constructor(redis: Redis, store: StateStore, estate: Estate, intervalMs: number, log: Log) {
     this.#redis = redis;
     this.#store = store;
+    this.#estate = estate;
     this.#intervalMs = intervalMs;
     this.#log = log;
   }
@@ -102,6 +113,8 @@ export class Recovery {
   async #bury(node: string): Promise<void> {
     const members = await this.#redis.smembers(keys.owned(node));
     this.#log.warn({ node, records: members.length }, 'a media-app died; ending what it held');
+    const isRecording = (member: string) => Number(member.startsWith('recording:'));
+    members.sort((a, b) => isRecording(a) - isRecording(b)); // their files take a while; calls must not wait for them
     for (const member of members) await this.#end(node, member);
     await this.#redis.multi().del(keys.owned(node)).srem(keys.nodes, node).exec();
   }
@@ -122,11 +135,16 @@ export class Recovery {
   /** A conference room outlives its node: whoever was in it is gone, and it waits for the next. */
   async #takeOver(record: LiveRecord<'conference'>): Promise<void> {
     await this.#store.commit(record, { ...record.data, conferencecall_ids: [] }, { events: ['conference_updated'] });
-    this.#adopt(record);
+    this.#estate.adopt(record);
   }
 
   async #endRecord<K extends LiveKind>(record: LiveRecord<K>): Promise<void> {
     const ending = endings[record.kind](record.data);
-    if (ending) await this.#store.commit(record, ending.data, { events: [ending.event], notes: ending.notes ?? [] });
+    if (!ending) return;
+    const recording = record.kind === 'recording' ? (ending.data as Recording) : undefined;
+    const internal = recording && (await this.#estate.keepRecording(recording));
+    const { event, notes = [] } = ending;
+    await this.#store.commit(record, ending.data, { events: [event], notes, ...(internal ? { internal } : {}) });
+    if (recording) await this.#estate.recordingEnded(recording);
   }
 }

@@ -2,6 +2,7 @@ import type { ActiveflowSession } from '../activeflow/session.ts';
 import type { Confbridge } from '../conference/confbridge.ts';
 import type { ConferenceSession } from '../conference/session.ts';
 import type { GroupcallSession } from '../groupcall/session.ts';
+import type { RecordingSession } from '../recording/session.ts';
 import type { CallSession } from './session.ts';
 
 /** The live sessions this node holds. A session enters when it is created and leaves when its last effect is done. */
@@ -10,11 +11,13 @@ export class CallRegistry {
   readonly groupcalls = new Map<string, GroupcallSession>();
   readonly activeflows = new Map<string, ActiveflowSession>();
   readonly conferences = new Map<string, ConferenceSession>();
+  readonly recordings = new Map<string, RecordingSession>();
   /** Every bridge, by its own id. */
   readonly confbridges = new Map<string, Confbridge>();
 
   /** True when nothing is left: what a graceful stop and every test wait for. */
   get empty(): boolean {
-    return this.calls.size + this.groupcalls.size + this.activeflows.size + this.conferences.size === 0;
+    const { calls, groupcalls, activeflows, conferences, recordings } = this;
+    return calls.size + groupcalls.size + activeflows.size + conferences.size + recordings.size === 0;
   }
 }

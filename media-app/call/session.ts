@@ -4,7 +4,7 @@ import { type Call, newCall } from '#contract/call';
 import type { LiveEventType, LiveRecord } from '#contract/events';
 import type { FlowTemplate } from '#contract/flow';
 import { type ReleaseCause, type Verdict, verdict } from '#contract/hangup';
-import { isSet } from '#contract/ids';
+import { EMPTY_ID, isSet } from '#contract/ids';
 import { callMachine, type CallStatus } from '#contract/machines/call';
 import { timestamp } from '#contract/time';
 import type { CallTrace } from '#contract/timeline';
@@ -12,6 +12,7 @@ import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
+import { CallRecordings } from '../recording/of-call.ts';
 import type { Services } from '../services.ts';
 import { IncomingLeg } from '../sip/incoming-leg.ts';
 import type { Leg } from '../sip/leg.ts';
@@ -68,6 +69,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly mailbox: Mailbox;
   readonly media: CallMedia;
   readonly controls: CallControls;
+  readonly recordings: CallRecordings;
   readonly flow: ActiveflowSession | undefined;
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
@@ -88,6 +90,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     this.media = new CallMedia(this);
     this.controls = new CallControls(this);
     this.#mayAnswer = given.mayAnswer ?? (() => true);
+    this.recordings = new CallRecordings(this);
     this.#requestId = given.request_id ?? '';
     this.#early = given.early_execution ?? call.direction === 'incoming';
     this.flow = given.flow && this.#newFlow(call, given.flow, given.variables);
@@ -148,6 +151,11 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     await this.mailbox.post(async () => {
       if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, ...changes }, ['call_updated']);
     });
+  }
+
+  /** Notes a change that is told to nobody; only within a letter of the mailbox. */
+  async note(changes: Partial<Call>): Promise<void> {
+    if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, ...changes }, []);
   }
 
   /** Lets go of a call that another node ended for us, or whose SIP server is gone. */
@@ -223,7 +231,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     this.#timers.forEach(clearTimeout);
     this.#health.stop();
     const ended: Verdict = verdict(this.call.direction, this.call.status, cause);
-    await this.#enter('end', ended, [this.#summary(cause, ended)]);
+    await this.#enter('end', { ...ended, recording_id: EMPTY_ID }, [this.#summary(cause, ended)]);
     const flowOver = this.flow?.runner.stop();
     this.emit('ended', cause);
     this.#hangupChained();

@@ -9,6 +9,7 @@ import { callMachine } from '#contract/machines/call';
 import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
+import { recordingMachine } from '#contract/machines/recording';
 import { timestamp } from '#contract/time';
 import type { CallTrace, TimelineNote } from '#contract/timeline';
 
@@ -42,6 +43,8 @@ const isFinal = <K extends LiveKind>(kind: K, data: LiveResources[K]): boolean =
       return conferenceMachine.isFinal((data as LiveResources['conference']).status);
     case 'conferencecall':
       return conferencecallMachine.isFinal((data as LiveResources['conferencecall']).status);
+    case 'recording':
+      return recordingMachine.isFinal((data as LiveResources['recording']).status);
     default:
       return activeflowMachine.isFinal((data as LiveResources['activeflow']).status);
   }

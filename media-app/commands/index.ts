@@ -3,6 +3,8 @@ import { activeflowStop } from './activeflow-stop.ts';
 import { callCreate } from './call-create.ts';
 import { callHangup } from './call-hangup.ts';
 import { callHold, callMoh, callMute, callSilence, callTalk } from './call-controls.ts';
+import { callRecordingStart } from './call-recording-start.ts';
+import { callRecordingStop } from './call-recording-stop.ts';
 import type { CommandHandlers } from './catalogue.ts';
 import { conferenceCreate } from './conference-create.ts';
 import { conferenceDelete } from './conference-delete.ts';
@@ -10,6 +12,7 @@ import { conferenceUpdate } from './conference-update.ts';
 import { conferencecallKick } from './conferencecall-kick.ts';
 import { extensionUnregister } from './extension-unregister.ts';
 import { groupcallCreate, groupcallHangup } from './groupcall.ts';
+import { recordingStop } from './recording-stop.ts';
 
 /** Every command and who obeys it. */
 export const handlers: CommandHandlers = {
@@ -22,6 +25,9 @@ export const handlers: CommandHandlers = {
   'call.talk': callTalk,
   'groupcall.create': groupcallCreate,
   'groupcall.hangup': groupcallHangup,
+  'call.recording_start': callRecordingStart,
+  'call.recording_stop': callRecordingStop,
+  'recording.stop': recordingStop,
   'activeflow.create': activeflowCreate,
   'activeflow.stop': activeflowStop,
   'conference.create': conferenceCreate,

@@ -12,6 +12,8 @@ import { gatherWrites } from './gather-writes.ts';
 const COMMAND_DEADLINE_MS = 5000;
 /** What is only nice to know must not hold up the release of a leg. */
 const FACTS_DEADLINE_MS = 1000;
+/** How long a media server may take to finish a file that it says it does not record. */
+const FLUSH_MS = 1000;
 
 /** A file name as one word of an api command. */
 const inQuotes = (file: string): string => (file.includes(' ') ? `'${file.replaceAll("'", '')}'` : file);
@@ -28,6 +30,8 @@ export class MediaEndpoint extends EventEmitter {
   readonly #endpoint: Endpoint;
   readonly #log: Log;
   readonly #ended = deferred<void>();
+  /** Files being recorded; a promise once one is being finished. */
+  readonly #recordings = new Map<string, Promise<void> | undefined>();
   #destroyed = false;
 
   constructor(endpoint: Endpoint, server: string, log: Log) {
@@ -155,10 +159,33 @@ export class MediaEndpoint extends EventEmitter {
     }
   }
 
-  /** Releases the leg; never rejects, never hangs. */
+  /**
+   * Records both sides of the leg to a stereo file, left what the party says, right what it hears, beside whatever else
+   * it does. Resolves when it records, or when the media server says that it does.
+   * @param limitSeconds after which the media server ends it by itself; 0 for no limit
+   */
+  async record(file: string, limitSeconds: number): Promise<void> {
+    if (!this.alive) throw new Error('the leg is gone');
+    await this.#command('uuid_setvar_multi', 'RECORD_STEREO=true;record_sample_rate=8000');
+    const limit = limitSeconds > 0 ? ` ${limitSeconds}` : '';
+    const answer = await this.#command('uuid_record', `start ${inQuotes(stripLineBreaks(file))}${limit}`);
+    if (!answer.startsWith('+OK')) throw new Error(`the media server answered ${answer.trim()}`);
+    this.#recordings.set(file, undefined);
+  }
+
+  /** Ends a recording; resolves when its file is whole, or the leg gone. Never rejects. */
+  stopRecording(file: string): Promise<void> {
+    const stopping = this.#recordings.get(file) ?? this.#finishRecording(file);
+    this.#recordings.set(file, stopping);
+    return stopping;
+  }
+
+  /** Releases the leg, with the last of what it records in the files; never rejects, never hangs. */
   async destroy(): Promise<void> {
     if (this.#destroyed) return;
     this.#destroyed = true;
+    if (this.#recordings.size > 0)
+      await Promise.all([...this.#recordings.keys()].map(file => this.stopRecording(file)));
     const release = this.#endpoint.destroy();
     await withDeadline(release, COMMAND_DEADLINE_MS, 'destroy').catch((error: unknown) => {
       this.#log.warn(
@@ -173,6 +200,22 @@ export class MediaEndpoint extends EventEmitter {
   async #displace(what: string): Promise<string> {
     const order = this.#endpoint.api('uuid_displace', `${this.uuid} ${stripLineBreaks(what)}`);
     return (await withDeadline(order, COMMAND_DEADLINE_MS, 'displace')).getBody();
+  }
+
+  async #finishRecording(file: string): Promise<void> {
+    const stop = this.#command('uuid_record', `stop ${inQuotes(stripLineBreaks(file))}`).then(async answer => {
+      // It ended by itself a moment ago, or the leg is on its way out: its file is whole when the leg is gone.
+      if (!answer.startsWith('+OK')) await withDeadline(this.#ended.promise, FLUSH_MS, 'the end of the leg');
+    });
+    await Promise.race([stop, this.#ended.promise]).catch((error: unknown) =>
+      this.#log.debug({ uuid: this.uuid, file, error: String(error) }, 'the recording had ended'),
+    );
+  }
+
+  /** A command about this leg; resolves with what the media server says. */
+  async #command(name: string, argument: string): Promise<string> {
+    const event = await withDeadline(this.#endpoint.api(name, `${this.uuid} ${argument}`), COMMAND_DEADLINE_MS, name);
+    return event.getBody();
   }
 
   #end(): void {

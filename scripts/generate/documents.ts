@@ -9,6 +9,7 @@ import { callMachine } from '#contract/machines/call';
 import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
+import { recordingMachine } from '#contract/machines/recording';
 import { settingsSchema as startSettings } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
 import { configurationTable } from './configuration.ts';
@@ -21,7 +22,14 @@ export interface GeneratedDocument {
   content: string;
 }
 
-const MACHINES = [callMachine, groupcallMachine, activeflowMachine, conferenceMachine, conferencecallMachine];
+const MACHINES = [
+  callMachine,
+  groupcallMachine,
+  activeflowMachine,
+  conferenceMachine,
+  conferencecallMachine,
+  recordingMachine,
+];
 
 const READERS = [
   { process: 'npm start', schema: startSettings },

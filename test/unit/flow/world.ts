@@ -4,6 +4,8 @@ import type { Address } from '#contract/address';
 import { newCall, type Call } from '#contract/call';
 import type { FlowTemplate } from '#contract/flow';
 import { EMPTY_ID, newId } from '#contract/ids';
+import { newRecording } from '#contract/recording';
+import { fromDate } from '#contract/time';
 import type {
   ActionDefinition,
   CallPort,
@@ -235,6 +237,14 @@ export class World {
       echo: signal => act('echo', 'echo', 10_000_000, signal),
       sendDigits: (digits, duration, interval) => act('sendDigits', `digits ${digits} ${duration} ${interval}`, 0),
       mute: () => act('mute', 'mute', 0),
+      startRecording: async options => {
+        await act('startRecording', `record ${options.duration} ${options.end_of_silence} ${options.end_of_key}`, 0);
+        const { id: reference_id, customer_id, activeflow_id } = this.record;
+        const given = { customer_id, activeflow_id, reference_type: 'call', reference_id } as const;
+        const tm_create = fromDate(this.clock.now());
+        return newRecording({ ...given, id: id('rec'), on_end_flow_id: options.on_end_flow_id, tm_create });
+      },
+      stopRecording: () => act('stopRecording', 'record no more', 0),
       connect: async (request, signal) => {
         this.connected.push(request);
         await act('connect', 'connect', 5000, signal);

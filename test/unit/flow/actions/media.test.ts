@@ -65,6 +65,34 @@ describe('talk', () => {
   });
 });
 
+describe('recording_start and recording_stop', () => {
+  it('start and stop the recording while the flow goes on, and tell its name', async () => {
+    const world = await play([
+      action('r', 'recording_start', { duration: 5, end_of_key: '#', beep_start: true }),
+      action('b', 'beep'),
+      action('s', 'recording_stop'),
+    ]);
+    assert.deepEqual(world.heard.slice(0, 3), ['record 5 0 #', 'beep', 'record no more']);
+    const variables = world.runner.variables;
+    assert.equal(variables.get('svc.recording.format'), 'wav');
+    const name = variables.get('svc.recording.recording_name');
+    assert.match(name, /^call_[0-9a-f-]{36}_2026-11-21T10:30:00\.000000Z$/);
+    assert.equal(variables.get('svc.recording.filenames'), `${name}_in.wav,${name}_out.wav`);
+  });
+
+  for (const [option, broken] of [
+    [{ format: 'mp3' }, []],
+    [{ end_of_key: 'x' }, []],
+    [{}, ['startRecording', 'stopRecording']],
+  ] as const)
+    it(`that fail (${JSON.stringify(option)}) do not hold up the flow`, async () => {
+      const actions = [action('r', 'recording_start', option), action('s', 'recording_stop'), action('b', 'beep')];
+      const world = await play(actions, [], { broken: [...broken] });
+      assert(world.heard.includes('beep'));
+      assert(world.warnings.length > 0);
+    });
+});
+
 describe('play, beep, echo and sleep', () => {
   it('play hears keys and plays on', async () => {
     const world = await play([action('p', 'play', { stream_urls: ['u', 'v'] })], [[100, '#']]);

@@ -1,0 +1,286 @@
+import { strict as assert } from 'node:assert';
+import { readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Call } from '#contract/call';
+import type { Recording } from '#contract/recording';
+import { EMPTY_ID } from '#contract/ids';
+import { findTones } from '../../scripts/phone/tones.ts';
+import { parseWav } from '../../scripts/phone/wav.ts';
+import { eventually, Office } from '../support/office.ts';
+import type { PhoneCall } from '../support/phone-call.ts';
+import { sharedStack, type ApiAnswer } from '../support/stack.ts';
+
+/** Hz: what the party says, and what it hears. */
+const SAID = 600;
+const HEARD = 900;
+const play = [{ type: 'play', option: { stream_urls: [`tone_stream://%(60000,0,${HEARD})`] } }];
+
+interface Playfile {
+  filename: string;
+  direction: string;
+  uri_download: string;
+  filesize: number;
+  duration: number;
+  peaks: number[];
+}
+
+/** The tones of the middle of a file, lowest first. */
+const tonesOf = (audio: Int16Array): number[] => {
+  const middle = Math.floor(audio.length / 2);
+  return findTones(audio.subarray(middle - 1600, middle + 1600))
+    .map(tone => Math.round(tone.hz / 10) * 10)
+    .sort((a, b) => a - b);
+};
+
+const reasonOf = ({ status, body }: ApiAnswer<unknown>): [number, string] => [
+  status,
+  (body as { error: { reason: string } }).error.reason,
+];
+
+describe('a call that is recorded', function () {
+  this.timeout(60_000);
+  let office: Office;
+
+  before(async () => {
+    office = new Office(await sharedStack());
+  });
+  afterEach(async () => {
+    await office.close();
+    await office.nothingLeft();
+    office = new Office(office.stack);
+  });
+
+  const post = (path: string, body?: unknown): Promise<ApiAnswer<Call>> => office.stack.api<Call>('POST', path, body);
+  const start = (call: Call, options: Record<string, unknown> = {}, spelling = '_'): Promise<ApiAnswer<Call>> =>
+    post(`/calls/${call.id}/recording${spelling}start`, options);
+  const stop = (call: Call, spelling = '_'): Promise<ApiAnswer<Call>> =>
+    post(`/calls/${call.id}/recording${spelling}stop`);
+  const recordingOf = async (id: string): Promise<Recording> =>
+    (await office.stack.api<Recording>('GET', `/recordings/${id}`)).body;
+  const endOf = (id: string, withinMs = 8000): Promise<Recording> =>
+    eventually(
+      'the end of the recording',
+      () => recordingOf(id),
+      one => one.status === 'ended',
+      withinMs,
+    );
+  const filesOf = async (id: string): Promise<Playfile[]> =>
+    (await office.stack.api<Playfile[]>('GET', `/recordings/${id}/playfiles`)).body;
+  const download = async (uri: string): Promise<Int16Array> => {
+    const response = await fetch(uri);
+    assert.equal(response.status, 200);
+    return parseWav(Buffer.from(await response.arrayBuffer()));
+  };
+  const storedFiles = (call: Call): string[] =>
+    readdirSync(join(office.stack.dataDir, 'recordings')).filter(name => name.includes(call.id));
+
+  /** A call to a phone that says one tone and hears another. */
+  const talking = async (actions: unknown[] = play): Promise<{ call: Call; phone: PhoneCall }> => {
+    const phone = await office.registered('1001', { tone: SAID, incoming: { autoAnswer: true } });
+    const call = await office.ring('1001', actions);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    await eventually(
+      'progress',
+      () => office.call(call.id),
+      one => one.status === 'progressing',
+    );
+    return { call, phone: incoming };
+  };
+
+  it('keeps what the party says in one file, what it hears in another, and both in one voice', async () => {
+    const heard = await office.listen();
+    const { call, phone } = await talking();
+    await phone.hears(HEARD);
+    const started = await start(call);
+    assert.equal(started.status, 200, JSON.stringify(started.body));
+    const { recording_id, recording_ids } = started.body;
+    assert.deepEqual(recording_ids, [recording_id]);
+    assert.equal((await recordingOf(recording_id)).status, 'recording');
+    assert.deepEqual(await filesOf(recording_id), [], 'no files before it has ended');
+    assert.deepEqual(reasonOf(await start(call)), [409, 'RECORDING_ALREADY_ACTIVE']);
+    await new Promise(resolve => setTimeout(resolve, 1500)); // of audio: there is no event for time that passed
+    const stopped = await stop(call, '-');
+    assert.equal(stopped.status, 200);
+    assert.deepEqual([stopped.body.recording_id, stopped.body.recording_ids], [EMPTY_ID, [recording_id]]);
+    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+
+    const ended = await endOf(recording_id);
+    assert.deepEqual(
+      [ended.reference_type, ended.reference_id, ended.activeflow_id, ended.format],
+      ['call', call.id, call.activeflow_id, 'wav'],
+    );
+    assert(ended.tm_start && ended.tm_end && ended.tm_start < ended.tm_end);
+    const files = await filesOf(recording_id);
+    assert.deepEqual(
+      files.map(file => file.direction),
+      ['in', 'out'],
+    );
+    for (const file of files) {
+      assert(file.duration > 1.3 && file.duration < 2.5, `${file.duration} s`);
+      assert.equal(file.filesize, 44 + Math.round(file.duration * 8000) * 2);
+      assert(file.peaks.length > 100 && file.peaks.length <= 1000 && Math.max(...file.peaks) > 0.1);
+    }
+    const [said, hears] = await Promise.all(files.map(file => download(file.uri_download)));
+    assert.deepEqual([tonesOf(said ?? new Int16Array()), tonesOf(hears ?? new Int16Array())], [[SAID], [HEARD]]);
+
+    const { baseUrl, welcome } = office.stack;
+    const url = `${baseUrl}/v1.0/recordingfiles/${recording_id}?accesskey=${welcome.accesskey}`;
+    const led = await fetch(url, { redirect: 'manual' });
+    assert.equal(led.status, 307);
+    assert.deepEqual(tonesOf(await download(led.headers.get('location') ?? '')), [SAID, HEARD]);
+
+    await phone.hangup();
+    await office.ended(call.id);
+    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
+    await eventually('both events', told, types => types.length === 2);
+    assert.deepEqual(told(), ['recording_started', 'recording_finished']);
+    assert.equal(storedFiles(call).length, 4, 'in, out, mixed and their facts: no capture is left');
+  });
+
+  it('ends by its duration, and the call goes on without it', async () => {
+    const { call, phone } = await talking();
+    const { body } = await start(call, { duration: 1 }, '-');
+    const recording = await endOf(body.recording_id);
+    const [file] = await filesOf(recording.id);
+    assert(file && file.duration > 0.9 && file.duration < 1.4, `${file?.duration} s`);
+    assert.equal((await office.call(call.id)).recording_id, EMPTY_ID);
+    assert.equal((await start(call)).status, 200, 'the next recording of the call');
+    assert.equal((await office.call(call.id)).recording_ids.length, 2);
+    await phone.hangup();
+  });
+
+  it('ends by its key and by no other', async () => {
+    const { call, phone } = await talking();
+    const { body } = await start(call, { end_of_key: '#' });
+    const { recording_id } = body;
+    await phone.press('5');
+    assert.equal((await recordingOf(recording_id)).status, 'recording');
+    await phone.press('#');
+    await endOf(recording_id);
+    await phone.hangup();
+  });
+
+  it('ends when the party has been silent for long enough, whatever it hears', async () => {
+    const { call, phone } = await talking();
+    const { body } = await start(call, { end_of_silence: 1 });
+    const { recording_id } = body;
+    await new Promise(resolve => setTimeout(resolve, 1800)); // longer than the limit, but the party speaks
+    assert.equal((await recordingOf(recording_id)).status, 'recording');
+    phone.playSilence();
+    await endOf(recording_id, 5000);
+    await phone.hangup();
+  });
+
+  it('is recorded by its flow, ends with the call, and runs the on-end flow with what it knows', async () => {
+    const bodies: string[] = [];
+    const server = createServer((request, response) => {
+      request.on('data', (data: Buffer) => bodies.push(data.toString('utf8'))).on('end', () => response.end());
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const data = '${svc.recording.id} ${svc.recording.filenames} ${mark} ${svc.activeflow.reference_activeflow_id}';
+    const flow = await post('/flows', {
+      name: 'after the recording',
+      actions: [{ type: 'webhook_send', option: { sync: true, uri, method: 'POST', data_type: 'text/plain', data } }],
+    });
+    const { call, phone } = await talking([
+      { type: 'variable_set', option: { key: 'mark', value: 'chalk' } },
+      { type: 'recording_start', option: { format: 'wav', on_end_flow_id: flow.body.id } },
+      { type: 'recording_start', option: {} },
+      ...play,
+    ]);
+    await phone.hears(HEARD);
+    const { recording_id, recording_ids } = await office.call(call.id);
+    assert.deepEqual(recording_ids, [recording_id], 'a second start is passed over');
+    await phone.hangup();
+    const recording = await endOf(recording_id);
+    const over = await office.ended(call.id);
+    assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recording.id]]);
+    await eventually(
+      'the on-end flow',
+      () => bodies,
+      list => list.length > 0,
+    );
+    const files = (await filesOf(recording_id)).map(file => file.filename).join(',');
+    assert.equal(bodies[0], `${recording_id} ${files} chalk ${call.activeflow_id}`);
+    await new Promise(resolve => server.close(resolve));
+  });
+
+  it('is stopped by its flow before it goes on', async () => {
+    const { call, phone } = await talking([
+      { type: 'recording_start', option: {} },
+      { type: 'sleep', option: { duration: 600 } },
+      { type: 'recording_stop', option: {} },
+      { type: 'recording_stop', option: {} },
+      ...play,
+    ]);
+    await phone.hears(HEARD);
+    const { recording_id, recording_ids } = await office.call(call.id);
+    assert.equal(recording_id, EMPTY_ID);
+    await endOf(recording_ids[0] ?? '');
+    await phone.hangup();
+  });
+
+  it('stopped in the moment it is hung up, ends once and keeps its files', async () => {
+    for (const head_start_ms of [0, 3, 10]) {
+      const { call, phone } = await talking();
+      const { body } = await start(call);
+      const { recording_id } = body;
+      await new Promise(resolve => setTimeout(resolve, 300));
+      const hungUp = phone.hangup();
+      await new Promise(resolve => setTimeout(resolve, head_start_ms));
+      const { status } = await stop(call);
+      assert([200, 409].includes(status), `${status}`);
+      await hungUp;
+      await endOf(recording_id);
+      const over = await office.ended(call.id);
+      assert.equal(over.recording_id, EMPTY_ID);
+      assert.equal((await filesOf(recording_id)).length, 2);
+      await office.close();
+      await office.nothingLeft();
+      office = new Office(office.stack);
+    }
+  });
+
+  it('is hung up while the recording starts: nothing stays behind', async () => {
+    const { call, phone } = await talking();
+    const [answer] = await Promise.all([start(call), phone.hangup()]);
+    assert([200, 409, 503].includes(answer.status), `${answer.status}`);
+    const over = await office.ended(call.id);
+    assert.equal(over.recording_id, EMPTY_ID);
+    for (const id of over.recording_ids) await endOf(id);
+  });
+
+  it('deleted while it runs is stopped first, and its files are removed', async () => {
+    const { call, phone } = await talking();
+    const { body } = await start(call);
+    const { recording_id } = body;
+    const deleted = await office.stack.api<Recording>('DELETE', `/recordings/${recording_id}`);
+    assert.deepEqual([deleted.status, deleted.body.status], [200, 'ended']);
+    assert(deleted.body.tm_delete);
+    await eventually(
+      'the files gone',
+      () => storedFiles(call),
+      files => files.length === 0,
+    );
+    const again = await office.stack.api('GET', `/recordings/${recording_id}`);
+    assert.deepEqual(reasonOf(again), [404, 'RECORDING_NOT_FOUND']);
+    assert.equal((await office.call(call.id)).recording_id, EMPTY_ID);
+    await phone.hangup();
+  });
+
+  it('cannot be recorded before it is answered or after it has ended', async () => {
+    const phone = await office.registered('1001');
+    const call = await office.ring('1001', play);
+    const incoming = await phone.waitForCall();
+    assert.deepEqual(reasonOf(await start(call)), [409, 'CALL_STATE_INVALID']);
+    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+    incoming.reject();
+    await office.ended(call.id);
+    assert.deepEqual(reasonOf(await start(call)), [409, 'CALL_STATE_INVALID']);
+    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+  });
+});

@@ -1,0 +1,79 @@
+import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Call } from '#contract/call';
+import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
+import { EMPTY_ID } from '#contract/ids';
+import { eventually, Office } from '../support/office.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+describe('media-app killed while it records', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+  let office: Office;
+
+  before(async () => {
+    stack = await startStack();
+    office = new Office(stack);
+  });
+  after(async () => {
+    await office.close();
+    await stack.stop();
+  });
+
+  it('what was captured is kept and marked, the recording is told to have ended, its on-end flow runs', async () => {
+    const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
+    const heard = await office.listen();
+    const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'after', actions: [] });
+    const call = await office.ring('1001', [
+      { type: 'recording_start', option: { on_end_flow_id: flow.body.id } },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
+    const [mediaApp] = stack.processes.mediaApp;
+    await mediaApp?.kill9();
+    await mediaApp?.restart();
+
+    const over: Call = await office.ended(call.id, 15_000);
+    assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recording_id]]);
+    const recording = await eventually(
+      'the end of the recording',
+      async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body,
+      one => one.status === 'ended',
+    );
+    assert(recording.tm_end);
+    const { body: files } = await stack.api<{ direction: string; duration: number; peaks: number[] }[]>(
+      'GET',
+      `/recordings/${recording_id}/playfiles`,
+    );
+    assert.equal(files.length, 2);
+    assert((files[0]?.duration ?? 0) > 1, `${files[0]?.duration} s are kept`);
+    const facts = await readFile(join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(recording).contents), 'utf8');
+    assert.equal(recordingContentsSchema.parse(JSON.parse(facts)).complete, false, 'marked');
+    assert(Math.max(...(files[0]?.peaks ?? [])) > 0.1, 'and the party is in them');
+    await eventually(
+      'the event',
+      () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type),
+      types => types.join() === 'recording_started,recording_finished',
+    );
+    const { body: activeflows } = await stack.api<{ result: { reference_activeflow_id: string }[] }>(
+      'GET',
+      '/activeflows',
+    );
+    assert(activeflows.result.some(one => one.reference_activeflow_id === call.activeflow_id));
+    assert(
+      stack
+        .logs()
+        .some(line => line.includes(recording_id) && line.includes('recording ended because its media-app died')),
+    );
+    await stack.healthy();
+    await office.nothingLeft();
+  });
+});
