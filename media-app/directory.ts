@@ -31,6 +31,22 @@ const NUMBER_FLOW = `
   JOIN customers c ON c.id = n.customer_id AND c.tm_delete IS NULL
   WHERE n.number = $1 AND n.tm_delete IS NULL AND n.status = 'active'`;
 
+const DIRECT = `
+  SELECT 'extension' AS type, id, customer_id, extension AS key FROM extensions
+  WHERE direct_hash = $1 AND tm_delete IS NULL
+  UNION ALL
+  SELECT 'conference', id, customer_id, id::text FROM conferences
+  WHERE data ->> 'direct_hash' = $1 AND tm_delete IS NULL`;
+
+/** What a direct hash leads to (accounts-and-plumbing 20.2). */
+export interface DirectResource {
+  type: 'extension' | 'conference';
+  id: string;
+  customer_id: string;
+  /** What it is dialled by inside its customer. */
+  key: string;
+}
+
 /** A row of `flows`. */
 interface FlowRow {
   id: string;
@@ -80,6 +96,11 @@ export class Directory {
       `${EXTENSION} AND customer_id = $1 AND (extension = $2 OR id::text = $2)`,
       [customerId, key],
     );
+  }
+
+  /** The resource of a direct hash (`direct.` included), for callers from anywhere. */
+  async direct(hash: string): Promise<DirectResource | undefined> {
+    return this.#one<DirectResource>('direct', DIRECT, [hash]);
   }
 
   /** The flow that a live number runs for its callers, and whether its customer may take calls. */

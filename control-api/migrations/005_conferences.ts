@@ -15,5 +15,6 @@ const liveTable = (table: string): string => `
 export const up = async (knex: Knex): Promise<void> => {
   await knex.raw(liveTable('conferences'));
   await knex.raw(liveTable('conferencecalls'));
+  await knex.raw("create index conferences_by_direct_hash on conferences ((data ->> 'direct_hash'))");
   await knex.raw("create index conferencecalls_of_conference on conferencecalls ((data ->> 'conference_id'))");
 };

@@ -16,6 +16,9 @@ import { isAddress, parseSipUri, uriOf } from './uri.ts';
 /** Customers whose calls are taken (accounts-and-plumbing 5). */
 const ADMITTED = new Set(['active', 'initial']);
 
+/** The user part of a direct SIP URI (accounts-and-plumbing 17). */
+const DIRECT = /^direct\.[0-9a-f]{12}$/i;
+
 /** What an INVITE asks for: whose call it becomes, between whom, and what it runs. */
 interface Arrival {
   customer_id: string;
@@ -29,6 +32,12 @@ interface Arrival {
 
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
   normalizeAddress({ type, target, target_name: targetName, name: '', detail: '' });
+
+/** Who calls, as they say themselves. */
+const sipSource = (request: SipRequest): Address => {
+  const caller = parseSipUri(uriOf(request.get('from') ?? ''));
+  return address('sip', `${caller?.user || 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
+};
 
 const action = (type: Action['type'], option: Record<string, unknown>): Action => ({
   id: newId(),
@@ -67,6 +76,8 @@ export class InviteHandler {
     const domain = this.#services.settings.SIP_DOMAIN.toLowerCase();
     const host = uri?.host ?? '';
     if (host === `conference.${domain}`) return this.#toConference(request, response, uri?.user ?? '');
+    if (host === `sip.${domain}` && DIRECT.test(uri?.user ?? ''))
+      return this.#toDirect(request, response, (uri?.user ?? '').toLowerCase());
     if (host === `sip.${domain}`) return this.#toNumber(request, response, uri?.user ?? '');
     if (host.endsWith(`.reg.${domain}`) || host === domain || isAddress(host)) {
       const caller = await this.#authenticator.authenticate(request, response);
@@ -76,14 +87,32 @@ export class InviteHandler {
   }
 
   /** A conference called by its own address: whoever knows its id may come in, and is answered. */
-  async #toConference(request: SipRequest, response: SipResponse, id: string): Promise<Arrival | undefined> {
+  async #toConference(
+    request: SipRequest,
+    response: SipResponse,
+    id: string,
+    hash?: string,
+  ): Promise<Arrival | undefined> {
     const conference = await this.#conference(id, response);
     if (!conference) return undefined;
-    const caller = parseSipUri(uriOf(request.get('from') ?? ''));
-    const source = address('sip', `${caller?.user || 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
+    // The row may be a moment behind the record, and an old hash is dead at once.
+    if (hash !== undefined && conference.direct_hash !== hash)
+      return this.#refuse(response, 404, { conference: id }, 'nothing has this direct hash');
     const customer = await this.#services.directory.customer(conference.customer_id);
     const actions = [action('answer', {}), action('conference_join', { conference_id: conference.id })];
-    return this.#conferenceArrival(conference, customer?.status ?? '', source, actions);
+    return this.#conferenceArrival(conference, customer?.status ?? '', sipSource(request), actions);
+  }
+
+  /** A resource called by its direct hash, from anywhere (20.2). */
+  async #toDirect(request: SipRequest, response: SipResponse, hash: string): Promise<Arrival | undefined> {
+    const direct = await this.#services.directory.direct(hash);
+    if (!direct) return this.#refuse(response, 404, {}, 'nothing has this direct hash');
+    if (direct.type === 'conference') return this.#toConference(request, response, direct.id, hash);
+    const { customer_id, key } = direct;
+    const [source, destination] = [sipSource(request), address('extension', key, key)];
+    const customer = await this.#services.directory.customer(customer_id);
+    const flow = inlineFlow(customer_id, [action('connect', { source, destinations: [destination] })]);
+    return { customer_id, customer_status: customer?.status ?? '', source, destination, flow };
   }
 
   /** A conference that can be joined here; `undefined` after the request was refused. */
@@ -112,9 +141,7 @@ export class InviteHandler {
   async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
     const caller = parseSipUri(uriOf(request.get('from') ?? ''));
     const numeric = /^\+?\d+$/.test(caller?.user ?? '');
-    const source = numeric
-      ? address('tel', caller?.user ?? '')
-      : address('sip', `${caller?.user ?? 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
+    const source = numeric ? address('tel', caller?.user ?? '') : sipSource(request);
     const destination = address('tel', user);
     return (
       (await this.#numberArrival(source, destination)) ??

@@ -248,6 +248,41 @@ describe('a conference', function () {
     }
   });
 
+  it('is reached by its direct hash from anywhere; regenerated, the old hash is dead at once', async () => {
+    const { id, direct_hash: old } = await open();
+    const regenerate = `/conferences/${id}/direct-hash-regenerate`;
+    const heard = await office.listen();
+    const a = await callsIn(500, id);
+    const { direct_hash } = (await office.stack.api<Conference>('POST', regenerate)).body;
+    assert.notEqual(direct_hash, old);
+    const stranger = await office.phone('1002', { tone: 900 });
+    const dial = async (hash: string) => stranger.dial(`sip:${hash}@sip.trunkline.localhost`);
+    assert.equal((await (await dial(old)).ended()).status, 404);
+    await eventually(
+      'the new hash is known',
+      () => heard,
+      list => list.some(one => one.data['direct_hash'] === direct_hash),
+    );
+    const b = await dial(direct_hash);
+    await b.answered();
+    await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
+    await close(id);
+    await Promise.all([a.ended(), b.ended()]);
+    assert.equal((await (await dial(direct_hash)).ended()).status, 404);
+  });
+
+  it('and so is an extension', async () => {
+    const { id } = office.stack.welcome.extensions.find(one => one.extension === '1001') ?? {};
+    const { body } = await office.stack.api<{ direct_hash: string }>('GET', `/extensions/${id}`);
+    const phone = await office.registered('1001', { tone: 500, incoming: { autoAnswer: true } });
+    const stranger = await office.phone('1002', { tone: 900 });
+    const out = await stranger.dial(`sip:${body.direct_hash}@sip.trunkline.localhost`);
+    await out.answered();
+    await out.hearsOnly([500]);
+    await out.hangup();
+    await (await phone.waitForCall()).ended();
+  });
+
   it('a flow that leads out of the pre-flow is no participant any more', async () => {
     const out = 'f0000000-0000-4000-8000-0000000000aa';
     const { id } = await open({
