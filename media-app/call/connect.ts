@@ -67,7 +67,9 @@ export class Connect {
     if (this.#caller.endpoint?.alive) await this.#caller.endpoint.play([RINGBACK], this.#ringback.signal);
   }
 
+  /** May be told twice of a leg: its record says `progressing` a moment before it does. */
   async #answered(leg: CallSession): Promise<void> {
+    if (this.#callee === leg) return;
     if (this.#callee) return void leg.hangup('answered_elsewhere');
     this.#callee = leg;
     this.#ringback.abort();

@@ -56,6 +56,18 @@ describe('one phone dials another', function () {
     await bob.calls[0]?.ended();
   });
 
+  it('a colleague who answers in the very moment it rings is joined, every time', async () => {
+    const alice = await office.registered('1001', { tone: 500 });
+    const bob = await office.registered('1002', { tone: 900, incoming: { ring: false, autoAnswer: true } });
+    for (let round = 0; round < 10; round += 1) {
+      const out = await alice.dial('1002');
+      const incoming = await bob.waitForCall();
+      await Promise.all([out.hearsOnly([900]), incoming.hearsOnly([500])]);
+      await out.hangup();
+      await incoming.ended();
+    }
+  });
+
   it('both phones of an extension ring, and the other stops when one answers', async () => {
     const alice = await office.registered('1001', { tone: 500 });
     const desk = await office.registered('1002', { tone: 900 });
