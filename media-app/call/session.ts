@@ -77,7 +77,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly #mayAnswer: (call: CallSession) => boolean;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #health: HealthCheck;
-  /** Set while the far end must not be told "busy" by the tables but by what its callee answered. */
+  /** What an unanswered caller is told when the call is hung up: what its callee said (`Connect`). */
   refusal: ReleaseCause | undefined;
 
   constructor(services: Services, given: NewCall) {
@@ -275,7 +275,9 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     }
   }
 
+  /** A call that ended while it was being written needs no timer any more. */
   #arm(ms: number, ring: () => Promise<unknown>): void {
+    if (callMachine.isFinal(this.call.status)) return;
     this.#timers.push(setTimeout(() => void ring(), ms));
   }
 }
