@@ -94,17 +94,32 @@ describe('what the API does to the sound of a call', function () {
     await bob.ended();
   });
 
-  it('hold: the phone is told to send nothing and neither hears the other, until it is resumed', async () => {
+  for (const side of ['caller', 'callee'] as const)
+    it(`hold: the ${side}’s phone is told to send nothing and neither hears the other, until it is resumed`, async () => {
+      const { alice, bob, call, leg } = await conversation();
+      const [phone, id, before] =
+        side === 'caller' ? [office.phones[0], call.id, 0] : ([office.phones[1], leg.id, 1] as const);
+      await control('POST', id, 'hold');
+      const offer = await phone?.message('INVITE', { direction: 'received', count: before + 1 });
+      assert.match(offer?.message.body ?? '', /a=sendonly/);
+      await Promise.all([alice.hearsSilence(), bob.hearsSilence()]);
+      await control('POST', id, 'hold'); // twice is no more than once
+      await control('DELETE', id, 'hold');
+      const resumed = await phone?.message('INVITE', { direction: 'received', count: before + 2 });
+      assert.match(resumed?.message.body ?? '', /a=sendrecv/);
+      await Promise.all([alice.hearsOnly([900]), bob.hearsOnly([500])]);
+      await alice.hangup();
+      await bob.ended();
+    });
+
+  it('a phone that refuses to be put on hold is held all the same, and resumed', async () => {
     const { alice, bob, call } = await conversation();
-    const [phone] = office.phones;
+    const { media } = alice.inner.sip;
+    assert(media);
+    media.answer = () => undefined; // 488 to every offer
     await control('POST', call.id, 'hold');
-    const offer = await phone?.message('INVITE', { direction: 'received' });
-    assert.match(offer?.message.body ?? '', /a=sendonly/);
     await Promise.all([alice.hearsSilence(), bob.hearsSilence()]);
-    await control('POST', call.id, 'hold'); // twice is no more than once
     await control('DELETE', call.id, 'hold');
-    const resumed = await phone?.message('INVITE', { direction: 'received', count: 2 });
-    assert.match(resumed?.message.body ?? '', /a=sendrecv/);
     await Promise.all([alice.hearsOnly([900]), bob.hearsOnly([500])]);
     await alice.hangup();
     await bob.ended();
