@@ -197,6 +197,7 @@ describe('the timeline of a call', function () {
     assert.equal((step?.data['action'] as { type: string }).type, 'connect');
     const media = entries.find(one => one.event_type === 'call_media');
     assert.match(String(media?.data['codec']), /^PCM[AU]$/);
+    assert(String(media?.data['first_audio']) > (caller.tm_create ?? ''), 'the first audio came after the call');
     assert.equal(entries[0]?.event_type, 'sip_message', 'it begins with the INVITE');
   });
 
