@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
 import { NEVER } from '#contract/time';
+import { freePorts } from '../../scripts/start/ports.ts';
 import { eventually, Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -166,5 +167,81 @@ describe('conferences when something dies', function () {
     assert.equal((await see(id)).status, 'progressing');
     await stack.api('DELETE', `/conferences/${id}`);
     await again.call.ended();
+  });
+});
+
+describe('a conference between two media servers', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+  let office: Office;
+
+  before(async () => {
+    const [port, admin] = await freePorts(2);
+    const password = 'of-the-test';
+    // One engine under two names: endpoints go by turns to the one and the other.
+    const servers = ['127.0.0.1', 'localhost'].map(host => `freeswitch://${password}@${host}:${port}`);
+    stack = await startStack({
+      env: {
+        ENGINE_EVENT_SOCKET_PORT: String(port),
+        ENGINE_EVENT_SOCKET_PASSWORD: password,
+        ENGINE_ADMIN_PORT: String(admin),
+        ENGINE_ADMIN_SECRET: password,
+        SIP_SERVERS: `drachtio://${password}@127.0.0.1:${admin}`,
+        MEDIA_SERVERS: servers.join(','),
+      },
+    });
+    await eventually(
+      'both media servers',
+      () => stack.logs().filter(line => line.includes('connected to the media server')).length,
+      count => count === 2,
+    );
+  });
+  beforeEach(() => {
+    office = new Office(stack);
+  });
+  afterEach(async () => {
+    await office.close();
+    await office.nothingLeft();
+  });
+  after(() => stack.stop());
+
+  it('takes every caller of its own address to its media server, and refuses calls that are on the other', async () => {
+    const { body: room } = await stack.api<Conference>('POST', '/conferences', { type: 'conference' });
+    const calls = await Promise.all(
+      [500, 900, 1300].map(async hz => {
+        const phone = await office.phone('1001', { tone: hz });
+        const call = await phone.dial(`sip:${room.id}@conference.trunkline.localhost`);
+        await call.answered();
+        return call;
+      }),
+    );
+    const [a, b, c] = calls;
+    await Promise.all([a?.hearsOnly([900, 1300]), b?.hearsOnly([500, 1300]), c?.hearsOnly([500, 900])]);
+    const phone = await office.registered('1002', { incoming: { autoAnswer: true } });
+    for (let fits = 0; fits < 2; fits++) {
+      const order = await office.ring('1002', [{ type: 'conference_join', option: { conference_id: room.id } }]);
+      const call = await phone.waitForCall();
+      await call.answered();
+      const { status } = await eventually(
+        'the call is in, or over',
+        async () => {
+          const { body } = await stack.api<{ result: Conferencecall[] }>(
+            'GET',
+            `/conferencecalls?reference_id=${order.id}`,
+          );
+          return {
+            status: (await office.call(order.id)).status,
+            joined: body.result.some(one => one.status === 'joined'),
+          };
+        },
+        seen => seen.joined || seen.status === 'hangup',
+      );
+      if (status === 'progressing') await call.hangup();
+      await call.ended();
+    }
+    const refused = stack.logs().filter(line => line.includes('bridging between media servers does not exist yet'));
+    assert.equal(refused.length, 1);
+    await stack.api('DELETE', `/conferences/${room.id}`);
+    await Promise.all(calls.map(call => call.ended()));
   });
 });
