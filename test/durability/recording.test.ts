@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
@@ -7,21 +7,21 @@ import { EMPTY_ID } from '#contract/ids';
 import { eventually, Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
-describe('media-app killed while it records', function () {
+describe('recordings when something breaks', function () {
   this.timeout(90_000);
   let stack: Stack;
   let office: Office;
 
   before(async () => {
     stack = await startStack();
+  });
+  beforeEach(() => {
     office = new Office(stack);
   });
-  after(async () => {
-    await office.close();
-    await stack.stop();
-  });
+  afterEach(() => office.close());
+  after(() => stack.stop());
 
-  it('what was captured is kept and marked, the recording is told to have ended, its on-end flow runs', async () => {
+  it('media-app killed: what was captured is kept and marked, the recording is told to have ended, its on-end flow runs', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
     const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'after', actions: [] });
@@ -74,6 +74,59 @@ describe('media-app killed while it records', function () {
         .some(line => line.includes(recording_id) && line.includes('recording ended because its media-app died')),
     );
     await stack.healthy();
+    await office.nothingLeft();
+  });
+
+  it('the engine killed: the recording ends with its call and keeps what had reached the disk', async () => {
+    const phone = await office.registered('1002', { tone: 600, incoming: { autoAnswer: true } });
+    const call = await office.ring('1002', [
+      { type: 'recording_start', option: {} },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
+    await stack.processes.engine.kill9();
+    await office.ended(call.id);
+    incoming.vanish(); // nobody is left to tell it
+    const { body: recording } = await eventually(
+      'the end of the recording',
+      () => stack.api<Recording>('GET', `/recordings/${recording_id}`),
+      ({ body }) => body.status === 'ended',
+    );
+    assert(recording.tm_end);
+    const { body: files } = await stack.api<{ duration: number }[]>('GET', `/recordings/${recording_id}/playfiles`);
+    assert((files[0]?.duration ?? 0) >= 0.5, `${files[0]?.duration} s are kept`);
+    await stack.processes.engine.restart();
+    await stack.healthy();
+  });
+
+  it('a disk that takes no files: the start is refused, the call goes on, and the log says why', async () => {
+    await rm(join(stack.dataDir, RECORDINGS_FOLDER), { recursive: true, force: true });
+    await writeFile(join(stack.dataDir, RECORDINGS_FOLDER), 'a file where the folder should be');
+    const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
+    const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 120_000 } }]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    await eventually(
+      'progress',
+      () => office.call(call.id),
+      one => one.status === 'progressing',
+    );
+    const refused = await stack.api<unknown>('POST', `/calls/${call.id}/recording_start`, {});
+    assert.equal(refused.status, 503, JSON.stringify(refused.body));
+    const { status, recording_id, recording_ids } = await office.call(call.id);
+    assert.deepEqual([status, recording_id, recording_ids.length], ['progressing', EMPTY_ID, 1]);
+    const { body: recording } = await stack.api<Recording>('GET', `/recordings/${recording_ids[0]}`);
+    assert.deepEqual([recording.status, recording.tm_start], ['ended', null]);
+    assert(stack.logs().some(line => line.includes(recording.id) && line.includes('the recording did not start')));
+    await incoming.hangup();
+    await office.ended(call.id);
     await office.nothingLeft();
   });
 });
