@@ -151,6 +151,20 @@ describe('groupcalls (voice-and-flows 11)', function () {
     }
   });
 
+  it('an answer that crosses the hang-up of the groupcall ends all the same', async () => {
+    const phones = [await office.phone('1001'), await office.phone('1002')];
+    for (let round = 0; round < 5; round += 1) {
+      const made = await group(phones.map(sip));
+      const calls = await Promise.all(phones.map(phone => phone.waitForCall()));
+      const hungUp = stack.api('POST', `/groupcalls/${made.id}/hangup`);
+      for (const call of calls) call.answer();
+      assert.equal((await hungUp).status, 200);
+      await Promise.all(calls.map(call => call.ended()));
+      assert.equal((await over(made.id)).call_count, 0);
+      for (const id of made.call_ids) assert.equal((await office.ended(id)).hangup_by, 'local');
+    }
+  });
+
   it('without hangup_others everybody who answers runs the flow', async () => {
     const phones = [await office.phone('1001'), await office.phone('1002')];
     const made = await group(phones.map(sip), { answer_method: '' });
