@@ -7,6 +7,7 @@ import { conferencecallSchema } from './conferencecall.ts';
 import type { Reason } from './errors.ts';
 import { flowTemplateSchema } from './flow.ts';
 import { ANSWER_METHODS, groupcallSchema, RING_METHODS } from './groupcall.ts';
+import { ENCAPSULATIONS } from './media-stream.ts';
 import { MUTE_DIRECTIONS } from './mute.ts';
 import { recordingOptionsSchema, recordingSchema } from './recording.ts';
 
@@ -104,6 +105,14 @@ export const commands = {
     ttl_ms: 15_000,
     body: z.object({ recording_id: z.uuid() }),
     result: recordingSchema,
+  },
+  /** Answers with the address at which the node gives and takes the call's audio: once, and within seconds. */
+  'call.media_stream': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 5_000,
+    body: z.object({ call_id: z.uuid(), encapsulation: z.enum(ENCAPSULATIONS) }),
+    result: z.object({ url: z.string() }),
   },
   'activeflow.create': {
     to: 'any',

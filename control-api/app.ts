@@ -22,6 +22,7 @@ import { migrate } from './migrations/index.ts';
 import { openApiDocument } from './openapi.ts';
 import { routes } from './routes.ts';
 import { downloadSecret, tokenSecret } from './settings.ts';
+import { MediaStreams } from './streams/media-streams.ts';
 
 /** A running control-api. */
 export interface App {
@@ -114,11 +115,14 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     allowPrivateTargets: privateTargetsAllowed(config),
     log,
   });
+  const streams = new MediaStreams(server, context);
+  streams.start();
   const expiry = startFlowExpiry(db, log);
   context.recordingFiles.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     expiry.stop();
+    streams.stop();
     await context.recordingFiles.stop();
     await events.stop();
     await closeServer(server);

@@ -13,6 +13,7 @@ import { customerRoutes } from './resources/customer.ts';
 import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
+import { mediaStreamRoutes } from './resources/media-stream.ts';
 import { numberRoutes } from './resources/numbers.ts';
 import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
@@ -33,6 +34,7 @@ export const routes: Route[] = [
   ...extensionRoutes,
   ...flowRoutes,
   ...groupcallRoutes,
+  ...mediaStreamRoutes,
   ...numberRoutes,
   ...timelineRoutes,
   ...callRecordingRoutes,

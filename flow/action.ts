@@ -157,8 +157,16 @@ export interface CallPort {
   joinConference(conferenceId: string): Promise<ConferenceEntry>;
   /** Enters a bridge and waits until the call has left it. Rejects when there is none or it does not let the call in. */
   joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void>;
+  /** Listens until it is clear who answered; `notsure` when it never is. Rejects when the call has no media. */
+  detectMachine(signal: AbortSignal): Promise<AmdVerdict>;
   /** Releases the call; with `reference_id` by the cause that call ended with (6.4 hangup). */
   hangup(reason: string, referenceId: string): Promise<void>;
+}
+
+/** Who answered a call (section 16). `confidence` from 0 to 1. */
+export interface AmdVerdict {
+  result: 'human' | 'machine' | 'notsure';
+  confidence: number;
 }
 
 /** How a participant gets into its conference. */

@@ -4,6 +4,7 @@ import type { LiveRecord, NodeReport } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { GuardedFetch } from '#outbound/guarded-fetch';
+import { AudioRoad } from './audio/road.ts';
 import { CallRegistry } from './call/registry.ts';
 import { Lease } from './call/lease.ts';
 import { Recovery } from './call/recovery.ts';
@@ -54,6 +55,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   const worker = new CommandWorker(services, redis, settings.REDIS_URL);
 
   await services.directory.ready();
+  await services.road.start();
   await connectServers(services, redis, lease);
   await lease.start();
   recovery.start();
@@ -66,6 +68,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       recovery.stop();
       await drain(services);
       await services.sip.flush();
+      await services.road.stop();
       await lease.stop();
       services.media.stop();
       services.sip.stop();
@@ -93,6 +96,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     speech: createSpeech({ cacheDir: join(settings.DATA_DIR, 'speech'), log }),
     holdMusic: createHoldMusic(join(settings.DATA_DIR, 'audio')),
     placeGroupcall: request => createGroupcall(services, request),
+    road: new AudioRoad(settings.EVENT_SOCKET_HOST, log),
     placeCalls: request => createCalls(services, request),
     sendHttp: flowHttp(fetch, directory),
   };

@@ -54,7 +54,7 @@ export const settingsSchema = z.object({
   EVENT_SOCKET_HOST: z
     .string()
     .default('127.0.0.1')
-    .describe('Address media servers connect back to; another machine must be able to reach it.'),
+    .describe('Address media servers and control-api connect back to; their machines must be able to reach it.'),
   ALLOW_PRIVATE_TARGETS: z
     .enum(['auto', 'yes', 'no'])
     .default('auto')

@@ -1,5 +1,6 @@
 import type { Groupcall } from '#contract/groupcall';
 import type { HttpAnswer, HttpRequest } from '#flow/action';
+import type { AudioRoad } from './audio/road.ts';
 import type { CallRequest, CreatedCalls } from './call/request.ts';
 import type { GroupcallRequest } from './groupcall/create.ts';
 import type { CallRegistry } from './call/registry.ts';
@@ -29,6 +30,8 @@ export interface Services {
   holdMusic: () => Promise<string>;
   /** Places a groupcall (groupcall/create.ts). */
   placeGroupcall: (request: GroupcallRequest) => Promise<Groupcall>;
+  /** The one way of audio into and out of our code. */
+  road: AudioRoad;
   /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
   placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
   sendHttp: (request: HttpRequest) => Promise<HttpAnswer>;

@@ -31,7 +31,7 @@ const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^bullmq$/, /^(control-api\/(commands\.ts|jobs\/)|media-app\/commands\/)/],
   [/^drachtio-srf$/, /^media-app\/sip\//],
   [/^drachtio-fsmrf$/, /^media-app\/media\//],
-  [/^ws$/, /^(control-api\/events|engine\/freeswitch\/audio-fork|media-app)\//],
+  [/^ws$/, /^(control-api\/(events|streams)|engine\/freeswitch\/audio-fork|media-app)\//],
 ];
 
 /** The bench drives a bare script beside ours, and tests drive the engine with the real libraries. */

@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { PlatformError } from '#contract/errors';
 import type { Identity } from '../http/authenticate.ts';
+import { refuseUpgrade } from '../http/refuse-upgrade.ts';
+import { streamedCall } from '../streams/path.ts';
 import { CLOSE, Connection } from './connection.ts';
 import { CustomerLogs, type CustomerLog } from './customer-log.ts';
 import type { LogFeed } from './feed.ts';
@@ -32,18 +33,6 @@ interface EventSocketOptions {
   /** How often the credential of every connection is looked at again; 60 000. */
   identify_ms?: number;
 }
-
-const asError = (error: unknown): PlatformError =>
-  error instanceof PlatformError ? error : new PlatformError('SERVICE_UNAVAILABLE', 'Try again later.');
-
-const refuse = (socket: Duplex, error: PlatformError): void => {
-  const request_id = `req_${randomUUID().replaceAll('-', '').slice(0, 26)}`;
-  const { status, reason, message } = error;
-  const body = JSON.stringify({ error: { status, reason, message, request_id } });
-  const head = `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus] ?? ''}`;
-  const headers = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close`;
-  socket.end(`${head}\r\n${headers}\r\nX-Request-Id: ${request_id}\r\n\r\n${body}`);
-};
 
 /** GET /v1.0/ws: events over WebSocket, in the order of the customer's sequence, each once (accounts-and-plumbing 26). */
 export class EventSocket {
@@ -88,6 +77,7 @@ export class EventSocket {
     this.#given.log.warn({ err: error }, 'event socket: work failed, trying again');
 
   readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (streamedCall(request.url) !== undefined) return; // streams/media-streams.ts takes it
     const onError = (error: Error): void => this.#given.log.debug({ err: error }, 'client left during the upgrade');
     socket.on('error', onError);
     this.#admit(request)
@@ -96,7 +86,7 @@ export class EventSocket {
         socket.off('error', onError);
         this.#sockets.handleUpgrade(request, socket, head, client => this.#welcome(client, request, identity, own));
       })
-      .catch((error: unknown) => refuse(socket, asError(error)));
+      .catch((error: unknown) => refuseUpgrade(socket, error));
   };
 
   async #admit(request: IncomingMessage): Promise<Identity> {

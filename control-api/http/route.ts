@@ -71,7 +71,7 @@ export interface RouteDefinition<P extends Shape, Q extends Shape, B extends Sha
   query?: Q & z.ZodObject;
   body?: B;
   /** HTTP status of success; 200 by default. */
-  status?: 200 | 201 | 307;
+  status?: 101 | 200 | 201 | 307;
   response: R;
   reasons?: Reason[];
   handle(request: RouteRequest<Output<P>, Output<Q>, Output<B>>): Promise<z.input<R> | Reply>;

@@ -1,4 +1,5 @@
 import type { ActionDefinition } from '../action.ts';
+import { amd } from './amd.ts';
 import { answer } from './answer.ts';
 import { beep } from './beep.ts';
 import { block } from './block.ts';
@@ -31,6 +32,7 @@ import { webhookSend } from './webhook_send.ts';
 
 /** Every action type a flow may contain. */
 export const actions: readonly ActionDefinition[] = [
+  amd,
   answer,
   beep,
   block,

@@ -6,7 +6,7 @@ import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { callMachine } from '#contract/machines/call';
 import { newRecording, type Recording, type RecordingOptions } from '#contract/recording';
 import { fromDate } from '#contract/time';
-import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '../action.ts';
+import type { AmdVerdict, CallPort, ConferenceEntry, ConnectRequest, Speech } from '../action.ts';
 import { pause } from '../pause.ts';
 import type { VirtualClock } from './clock.ts';
 import type { Recorder } from './recorder.ts';
@@ -21,6 +21,9 @@ const SHORTEST_SPEECH_MS = 300;
 
 /** How long a simulated conference lasts, in milliseconds. */
 const CONFERENCE_MS = 60_000;
+
+/** How long it takes to tell a person from a machine, in milliseconds. */
+const AMD_MS = 2000;
 
 const TAGS = /<[^<>]*>/g;
 
@@ -161,6 +164,11 @@ export class SimulatedCall implements CallPort {
 
   joinConfbridge(_confbridgeId: string, signal: AbortSignal): Promise<void> {
     return this.#media(CONFERENCE_MS, signal);
+  }
+
+  async detectMachine(signal: AbortSignal): Promise<AmdVerdict> {
+    await this.#media(AMD_MS, signal);
+    return { result: this.#script.amd, confidence: 1 };
   }
 
   async hangup(reason: string, referenceId: string): Promise<void> {

@@ -74,10 +74,7 @@ export const scriptSchema = z
       .max(100)
       .default([])
       .describe('Answers to webhook_send and fetch, in order; then 200 with no body.'),
-    amd: z
-      .enum(['human', 'machine'])
-      .default('human')
-      .describe('What the amd action will find, in versions that have it.'),
+    amd: z.enum(['human', 'machine', 'notsure']).default('human').describe('What the amd action finds, after 2 s.'),
     continue_after_ms: moment.optional().describe('When a block is continued; absent: never.'),
     speech_ms_per_character: z.number().min(1).max(1000).default(65).describe('How long speech takes.'),
     play_ms: length(5000).describe('Length of an audio file.'),

@@ -2,7 +2,8 @@ import type { Call } from '#contract/call';
 import { causeOfReason, type ReleaseCause } from '#contract/hangup';
 import { isSet } from '#contract/ids';
 import type { Recording, RecordingOptions } from '#contract/recording';
-import type { CallPort, ConferenceEntry, ConnectRequest, Speech } from '#flow/action';
+import type { AmdVerdict, CallPort, ConferenceEntry, ConnectRequest, Speech } from '#flow/action';
+import { detectMachine } from '../audio/detect-machine.ts';
 import { joinConfbridge, joinConference } from '../conference/join.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { Connect } from './connect.ts';
@@ -77,6 +78,10 @@ export class CallMedia implements CallPort {
 
   joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void> {
     return joinConfbridge(this.#session, confbridgeId, signal);
+  }
+
+  detectMachine(signal: AbortSignal): Promise<AmdVerdict> {
+    return detectMachine(this.#session.services.road, this.#endpoint(), signal);
   }
 
   async hangup(reason: string, referenceId: string): Promise<void> {

@@ -79,6 +79,7 @@ export class Connect {
       const [one, two] = [this.#caller.endpoint, leg.endpoint];
       if (!one || !two) throw new Error('a leg has no media');
       await one.bridge(two);
+      [this.#caller.peer, leg.peer] = [leg, this.#caller];
     } catch (error) {
       this.#caller.log.warn({ error: String(error) }, 'the legs could not be joined');
       this.#over.resolve();
@@ -93,6 +94,8 @@ export class Connect {
 
   async #dissolve(): Promise<void> {
     this.#ringback.abort();
+    this.#caller.peer = undefined;
+    if (this.#callee) this.#callee.peer = undefined;
     if (this.#callee) await this.#caller.endpoint?.unbridge();
     else this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
     await Promise.all(this.#legs.map(leg => leg.hangup('normal_clearing')));

@@ -10,6 +10,7 @@ import { timestamp } from '#contract/time';
 import type { CallTrace } from '#contract/timeline';
 import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
+import { CallAudio } from '../audio/call-audio.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { CallRecordings } from '../recording/of-call.ts';
@@ -71,6 +72,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly controls: CallControls;
   readonly recordings: CallRecordings;
   readonly flow: ActiveflowSession | undefined;
+  /** What streams the call's audio out and other audio in. */
+  readonly audio = new CallAudio();
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;
@@ -79,6 +82,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly #health: HealthCheck;
   /** What an unanswered caller is told when the call is hung up: what its callee said (`Connect`). */
   refusal: ReleaseCause | undefined;
+  /** The call that hears this one and is heard by it. */
+  peer: CallSession | undefined;
 
   constructor(services: Services, given: NewCall) {
     super();
@@ -112,6 +117,11 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
 
   get endpoint(): MediaEndpoint | undefined {
     return this.leg.endpoint;
+  }
+
+  /** The media of the call this one is bridged with, while it is. */
+  get peerEndpoint(): MediaEndpoint | undefined {
+    return this.peer?.endpoint;
   }
 
   /** Writes the new call and its activeflow; call it first. */
@@ -230,6 +240,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   async #end(cause: ReleaseCause): Promise<void> {
     this.#timers.forEach(clearTimeout);
     this.#health.stop();
+    this.audio.end();
     const ended: Verdict = verdict(this.call.direction, this.call.status, cause);
     await this.#enter('end', { ...ended, recording_id: EMPTY_ID }, [this.#summary(cause, ended)]);
     const flowOver = this.flow?.runner.stop();

@@ -5,6 +5,7 @@ import { callHangup } from './call-hangup.ts';
 import { callHold, callMoh, callMute, callSilence, callTalk } from './call-controls.ts';
 import { callRecordingStart } from './call-recording-start.ts';
 import { callRecordingStop } from './call-recording-stop.ts';
+import { callMediaStream } from './call-media-stream.ts';
 import type { CommandHandlers } from './catalogue.ts';
 import { conferenceCreate } from './conference-create.ts';
 import { conferenceDelete } from './conference-delete.ts';
@@ -28,6 +29,7 @@ export const handlers: CommandHandlers = {
   'call.recording_start': callRecordingStart,
   'call.recording_stop': callRecordingStop,
   'recording.stop': recordingStop,
+  'call.media_stream': callMediaStream,
   'activeflow.create': activeflowCreate,
   'activeflow.stop': activeflowStop,
   'conference.create': conferenceCreate,

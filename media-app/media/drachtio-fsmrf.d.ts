@@ -27,6 +27,14 @@ declare module 'drachtio-fsmrf' {
     api(command: string, args?: string | string[]): Promise<EslEvent>;
     /** `uuid_dump`, before it with `true` the counters of the RTP stream; variables are called `variable_…`. */
     getChannelVariables(includeMedia: boolean): Promise<Record<string, string | undefined>>;
+    forkAudioStart(options: {
+      wsUrl: string;
+      mixType: string;
+      sampling: string;
+      bugname: string;
+      bidirectionalAudio: { enabled: string; streaming: string; sampleRate: string };
+    }): Promise<unknown>;
+    forkAudioStop(bugname: string): Promise<unknown>;
     modify(sdp: string): Promise<string>;
     bridge(other: Endpoint | string): Promise<unknown>;
     unbridge(): Promise<unknown>;

@@ -4,10 +4,13 @@ import { stripLineBreaks } from '#contract/address';
 import type { MediaFacts } from '#contract/timeline';
 import type { Log } from '../log.ts';
 import { deferred } from '../deferred.ts';
+import { type ForkRequest, startFork } from './audio-fork.ts';
 import { ConferenceSeat } from './conference.ts';
 import { withDeadline } from './deadline.ts';
 import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
+
+export type { ForkMix } from './audio-fork.ts';
 
 const COMMAND_DEADLINE_MS = 5000;
 /** What is only nice to know must not hold up the release of a leg. */
@@ -135,6 +138,20 @@ export class MediaEndpoint extends EventEmitter {
   async mute(on: boolean): Promise<void> {
     const order = `${this.uuid} start read mute ${on ? 1 : 0}`;
     await withDeadline(this.#endpoint.api('uuid_audio', order), COMMAND_DEADLINE_MS, 'mute');
+  }
+
+  /** Forks the audio to a WebSocket, which may speak to the party. Rejects when the leg is gone or has too many forks. */
+  async fork(request: ForkRequest): Promise<void> {
+    if (!this.alive) throw new Error('the leg has no media');
+    await withDeadline(startFork(this.#endpoint, request), COMMAND_DEADLINE_MS, 'audio fork');
+  }
+
+  /** Ends a fork; harmless when there is none of this name. */
+  async stopFork(name: string): Promise<void> {
+    if (!this.alive) return;
+    await withDeadline(this.#endpoint.forkAudioStop(name), COMMAND_DEADLINE_MS, 'stop fork').catch((error: unknown) =>
+      this.#log.debug({ uuid: this.uuid, error: String(error) }, 'no fork to stop'),
+    );
   }
 
   /** RTP packets received so far. */

@@ -7,6 +7,7 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import { newRecording } from '#contract/recording';
 import { fromDate } from '#contract/time';
 import type {
+  AmdVerdict,
   ActionDefinition,
   CallPort,
   Clock,
@@ -98,6 +99,8 @@ export class World {
   readonly clock: VirtualClock;
   /** What a conference says to a call that joins it. */
   conference: ConferenceEntry = { conferencecall_id: newId(), confbridge_id: newId(), pre_flow_id: EMPTY_ID };
+  /** What machine detection finds. */
+  verdict: AmdVerdict = { result: 'human', confidence: 0.9 };
   readonly heard: string[] = [];
   readonly commits: { activeflow: Activeflow; variables: Record<string, string> }[] = [];
   readonly warnings: Record<string, unknown>[] = [];
@@ -254,6 +257,10 @@ export class World {
         return this.conference;
       },
       joinConfbridge: (confbridgeId, signal) => act('joinConfbridge', `confbridge ${confbridgeId}`, 5000, signal),
+      detectMachine: async signal => {
+        await act('detectMachine', 'amd', 2000, signal);
+        return this.verdict;
+      },
       hangup: async (reason, reference) => {
         if (this.record.status !== 'hangup') await act('hangup', `hangup ${reason} ${reference}`.trim(), 0);
         this.record.status = 'hangup';

@@ -1,0 +1,58 @@
+import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
+import { MediaClient, type Refused } from '../support/media-client.ts';
+import { eventually, Office } from '../support/office.ts';
+import { sharedStack } from '../support/stack.ts';
+
+interface Envelope {
+  error: { reason: string };
+}
+
+describe('asking for a media stream', function () {
+  this.timeout(60_000);
+  let office: Office;
+
+  before(async () => {
+    office = new Office(await sharedStack());
+  });
+  afterEach(async () => {
+    await office.close();
+    await office.nothingLeft();
+    office = new Office(office.stack);
+  });
+
+  const refusal = async (callId: string, encapsulation: string, accesskey?: string): Promise<Refused> => {
+    const key = accesskey ?? office.stack.welcome.accesskey;
+    const query = new URLSearchParams({ ...(encapsulation ? { encapsulation } : {}), accesskey: key });
+    const answer = await MediaClient.open(office.stack, callId, query.toString());
+    assert(!(answer instanceof MediaClient), 'it was opened');
+    return answer;
+  };
+
+  it('is refused before the upgrade: no credential, no such call, no UUID', async () => {
+    assert.deepEqual(await refusal(randomUUID(), 'rtp', 'wrong'), { status: 401, reason: 'INVALID_CREDENTIALS' });
+    assert.deepEqual(await refusal(randomUUID(), 'rtp', ''), { status: 401, reason: 'AUTHENTICATION_REQUIRED' });
+    assert.deepEqual(await refusal(randomUUID(), 'rtp'), { status: 404, reason: 'CALL_NOT_FOUND' });
+    assert.deepEqual(await refusal('1', 'rtp'), { status: 400, reason: 'INVALID_ID' });
+  });
+
+  it('is refused while the call rings and after it has ended, and for an encapsulation there is none of', async () => {
+    const phone = await office.registered('1001');
+    const { id } = await office.ring('1001', [{ type: 'sleep', option: { duration: 60_000 } }]);
+    const incoming = await phone.waitForCall();
+    assert.deepEqual(await refusal(id, 'rtp'), { status: 409, reason: 'CALL_STATE_INVALID' });
+    incoming.answer();
+    await eventually(
+      'the answer',
+      () => office.call(id),
+      call => call.status === 'progressing',
+    );
+    for (const name of ['', 'opus', 'RTP'])
+      assert.deepEqual(await refusal(id, name), { status: 400, reason: 'INVALID_ARGUMENT' });
+    const { status, body } = await office.stack.api<Envelope>('GET', `/calls/${id}/media_stream?encapsulation=rtp`);
+    assert.deepEqual([status, body.error.reason], [400, 'INVALID_ARGUMENT'], 'a request that asks for no upgrade');
+    await incoming.hangup();
+    await office.ended(id);
+    assert.deepEqual(await refusal(id, 'rtp'), { status: 409, reason: 'CALL_STATE_INVALID' });
+  });
+});
