@@ -57,7 +57,7 @@ export class Connect {
 
   #follow(leg: CallSession): void {
     if (leg.call.status === 'progressing') void this.#answered(leg);
-    else if (leg.call.status === 'hangup') this.#left(leg, 'failure');
+    else if (leg.call.status === 'hangup') this.#left(leg, leg.released ?? 'failure');
     leg.once('progressing', () => void this.#answered(leg));
     leg.once('ended', cause => this.#left(leg, cause));
   }

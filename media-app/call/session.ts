@@ -84,6 +84,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   refusal: ReleaseCause | undefined;
   /** The call that hears this one and is heard by it. */
   peer: CallSession | undefined;
+  /** Why it was released; set just before its record says that it is over. */
+  released: ReleaseCause | undefined;
 
   constructor(services: Services, given: NewCall) {
     super();
@@ -238,6 +240,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   }
 
   async #end(cause: ReleaseCause): Promise<void> {
+    this.released = cause;
     this.#timers.forEach(clearTimeout);
     this.#health.stop();
     this.audio.end();
