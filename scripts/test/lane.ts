@@ -27,13 +27,26 @@ const report = (result: LaneResult): void => {
   else console.log(result);
 };
 
-/** Runs mocha over the files in one process: `lane.ts [--grep text] file…`. */
+/**
+ * Runs mocha over the files in one process: `lane.ts [--twice] [--grep text] file…`. With `--twice` a test that fails runs
+ * once more, because much here is judged by the clock and by ear on a machine that may be busy; the run names those tests.
+ */
 const main = async (given: string[]): Promise<void> => {
+  const retries = given[0] === '--twice' ? 1 : 0;
+  if (retries) given.shift();
   const grep = given[0] === '--grep' ? given.splice(0, 2)[1] : undefined;
-  const mocha = new Mocha({ timeout: 10_000, reporter: 'spec', forbidOnly: process.env['CI'] !== undefined, grep });
+  const mocha = new Mocha({
+    timeout: 10_000,
+    reporter: 'spec',
+    forbidOnly: process.env['CI'] !== undefined,
+    grep,
+    retries,
+  });
   for (const file of given) await loadFile(mocha, resolve(file));
+  const again: string[] = [];
   const runner = mocha.run(failures => {
     const { passes = 0, pending = 0 } = runner.stats ?? {};
+    for (const title of again) console.log(`  note: needed a second try: ${title}`);
     report({ passed: passes, failed: failures, skipped: pending });
     process.disconnect?.();
     process.exitCode = failures > 0 ? 1 : 0;
@@ -43,6 +56,9 @@ const main = async (given: string[]): Promise<void> => {
       process.exit();
     }, 5_000).unref();
   });
+  runner.on('retry', (test: Mocha.Test, error: Error) =>
+    again.push(`${test.fullTitle()} (${error.message.split('\n')[0]})`),
+  );
 };
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2));
