@@ -72,7 +72,7 @@ export class Registrar {
       source: { address: request.source_address, port: Number(request.source_port), transport: request.protocol },
       sip_server: sipServer,
       user_agent: request.get('user-agent')?.slice(0, 200) ?? '',
-      call_id: request.callId,
+      call_id: request.get('call-id') ?? '',
       cseq: Number.parseInt(request.get('cseq') ?? '0', 10),
       registered_at: Date.now(),
       expires_at: Date.now() + expires * 1000,

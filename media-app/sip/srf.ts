@@ -18,7 +18,6 @@ export interface SipMessage {
 export interface SipRequest extends SipMessage, EventEmitter {
   method: string;
   uri: string;
-  callId: string;
   raw?: string;
   cancel(options?: { headers?: Record<string, string> }, callback?: (error: unknown) => void): void;
 }
