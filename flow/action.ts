@@ -3,6 +3,7 @@ import type { Action, ActionType } from '#contract/action';
 import type { Activeflow } from '#contract/activeflow';
 import type { Address } from '#contract/address';
 import type { Call } from '#contract/call';
+import type { ExternalMediaRequest } from '#contract/external-media';
 import type { FlowTemplate } from '#contract/flow';
 import type { Groupcall } from '#contract/groupcall';
 import type { Recording, RecordingOptions } from '#contract/recording';
@@ -159,6 +160,10 @@ export interface CallPort {
   joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void>;
   /** Listens until it is clear who answered; `notsure` when it never is. Rejects when the call has no media. */
   detectMachine(signal: AbortSignal): Promise<AmdVerdict>;
+  /** Connects the call with a server outside. Rejects when that fails; five streams run at a time (section 15). */
+  startExternalMedia(request: ExternalMediaRequest, signal: AbortSignal): Promise<void>;
+  /** Ends all external media of the call. */
+  stopExternalMedia(): void;
   /** Releases the call; with `reference_id` by the cause that call ended with (6.4 hangup). */
   hangup(reason: string, referenceId: string): Promise<void>;
 }

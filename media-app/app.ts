@@ -98,6 +98,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     placeGroupcall: request => createGroupcall(services, request),
     road: new AudioRoad(settings.EVENT_SOCKET_HOST, log),
     placeCalls: request => createCalls(services, request),
+    resolve: host => fetch.resolve(host),
     sendHttp: flowHttp(fetch, directory),
   };
   return services;

@@ -34,5 +34,7 @@ export interface Services {
   road: AudioRoad;
   /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
   placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
+  /** The address behind a host name that a customer chose; rejects what may not be asked (#outbound). */
+  resolve: (host: string) => Promise<{ address: string; family: number }>;
   sendHttp: (request: HttpRequest) => Promise<HttpAnswer>;
 }

@@ -180,6 +180,22 @@ export class GuardedFetch {
     }
   }
 
+  /**
+   * The address to connect to for a host that is asked otherwise than by HTTP. Connect to it and not to the name, which
+   * may lead elsewhere the next moment.
+   * @throws TargetRefused; any other error is of the look-up
+   */
+  async resolve(host: string): Promise<{ address: string; family: number }> {
+    const bare = host.replace(/^\[|\]$/g, '');
+    if (isIP(bare) !== 0 && this.#refused(bare)) throw new TargetRefused(`${bare} is a private address`);
+    return new Promise((resolve, reject) => {
+      lookupExcept(this.#refused)(bare, {}, (error, address, family = 4) => {
+        if (error || typeof address !== 'string') reject(error ?? new Error(`${bare} has several addresses`));
+        else resolve({ address, family });
+      });
+    });
+  }
+
   async close(): Promise<void> {
     await this.#agent.destroy();
   }

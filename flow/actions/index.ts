@@ -15,6 +15,8 @@ import { connect } from './connect.ts';
 import { digitsReceive } from './digits_receive.ts';
 import { digitsSend } from './digits_send.ts';
 import { echo } from './echo.ts';
+import { externalMediaStart } from './external_media_start.ts';
+import { externalMediaStop } from './external_media_stop.ts';
 import { fetch } from './fetch.ts';
 import { fetchFlow } from './fetch_flow.ts';
 import { goto } from './goto.ts';
@@ -48,6 +50,8 @@ export const actions: readonly ActionDefinition[] = [
   digitsReceive,
   digitsSend,
   echo,
+  externalMediaStart,
+  externalMediaStop,
   fetch,
   fetchFlow,
   goto,

@@ -10,7 +10,6 @@ const ROWS: [ActionDefinition['onError'], ActionDefinition['needs'], ActionType[
   ['stop', 'any', ['ai_summary', 'ai_talk', 'ai_task', 'message_send']],
   ['stop', 'call', ['queue_join']],
   ['next', 'any', ['case_create', 'conversation_send', 'email_send', 'transcribe_recording']],
-  ['next', 'call', ['external_media_start', 'external_media_stop']],
   ['next', 'call', ['stream_echo', 'transcribe_start', 'transcribe_stop']],
 ];
 

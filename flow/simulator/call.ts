@@ -171,6 +171,15 @@ export class SimulatedCall implements CallPort {
     return { result: this.#script.amd, confidence: 1 };
   }
 
+  /** Any server answers at once. */
+  async startExternalMedia(): Promise<void> {
+    this.#mustHaveMedia();
+  }
+
+  stopExternalMedia(): void {
+    // A simulated call has no audio to stop.
+  }
+
   async hangup(reason: string, referenceId: string): Promise<void> {
     if (this.#gone) return;
     const unanswered = this.#call.status === 'dialing' || this.#call.status === 'ringing';

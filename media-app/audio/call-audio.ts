@@ -6,6 +6,8 @@ export const MOST_STREAMS = 5;
 
 /** What brings a call's audio out and other audio in. */
 export interface CallStream {
+  /** Started by `external_media_start`, and ended by `external_media_stop`. */
+  readonly external: boolean;
   /** Ends it; the call has ended, or whoever started it wants that. */
   end(): void;
 }
@@ -36,6 +38,10 @@ export class CallAudio {
 
   leave(stream: CallStream): void {
     this.#streams.delete(stream);
+  }
+
+  endExternal(): void {
+    for (const stream of [...this.#streams]) if (stream.external) stream.end();
   }
 
   /** The call is over, and everything with it. */

@@ -17,13 +17,31 @@ interface Given {
   audio: CallAudio;
   road: AudioRoad;
   log: Log;
+  external?: boolean;
 }
+
+/** What the far end hears and who hears it, seen from the call (contract/external-media.ts). */
+export interface Directions {
+  listen: 'in' | 'out' | 'both';
+  speak: 'in' | 'out' | 'both';
+}
+
+const BOTH: Directions = { listen: 'both', speak: 'both' };
+const MIX: Record<Directions['listen'], ForkMix> = { in: 'mono', out: 'stereo', both: 'mixed' };
+
+/** The right one of two interleaved channels. */
+const rightOf = (samples: Buffer): Buffer => {
+  const right = Buffer.alloc(samples.length / 2);
+  for (let at = 0; at < right.length; at += 2) samples.copy(right, at, 2 * at + 2, 2 * at + 4);
+  return right;
+};
 
 /**
  * One stream between a call and a far end, for as long as both are there. What the far end sends is heard by the party
  * and, while the call is bridged, by the other side.
  */
 export class AudioStream implements CallStream {
+  readonly external: boolean;
   readonly #given: Given;
   #far: FarEnd | undefined;
   #fork: AudioFork | undefined;
@@ -34,23 +52,27 @@ export class AudioStream implements CallStream {
   /** Takes one of the call's places. Throws a PlatformError when there is none. */
   constructor(given: Given) {
     this.#given = given;
+    this.external = given.external ?? false;
     given.audio.enter(this);
   }
 
   /** Joins call and far end. Rejects when the call's audio cannot be had; the stream is over then. */
-  async join(far: FarEnd, wrapping: Encapsulation, mix: ForkMix = 'mixed'): Promise<void> {
+  async join(far: FarEnd, wrapping: Encapsulation, directions = BOTH): Promise<void> {
     this.#far = far;
     far.once('closed', () => this.end());
     try {
+      if (this.#over) throw new Error('the stream is over already');
       const { endpoint } = this.#given.call;
       if (!endpoint) throw new Error('the call has no media');
-      const fork = (this.#fork = await AudioFork.open(this.#given.road, endpoint, mix));
+      const fork = (this.#fork = await AudioFork.open(this.#given.road, endpoint, MIX[directions.listen]));
       if (this.#over) return void fork.close();
       fork.once('closed', () => this.end());
-      fork.on('frame', samples => far.send(wrapping.encode(samples)));
-      far.on('frame', frame => this.#speak(wrapping.decode(frame)));
+      const heard = directions.listen === 'out' ? rightOf : (samples: Buffer) => samples;
+      fork.on('frame', samples => far.send(wrapping.encode(heard(samples))));
+      far.on('frame', frame => this.#speak(wrapping.decode(frame), directions));
     } catch (error) {
       this.end();
+      far.close();
       throw error;
     }
   }
@@ -64,10 +86,10 @@ export class AudioStream implements CallStream {
     void this.#other?.fork.then(fork => fork?.close());
   }
 
-  #speak(samples: Buffer | undefined): void {
+  #speak(samples: Buffer | undefined, { speak }: Directions): void {
     if (!samples || this.#over) return;
-    this.#fork?.send(samples);
-    const other = this.#given.call.peerEndpoint;
+    if (speak !== 'in') this.#fork?.send(samples);
+    const other = speak === 'out' ? undefined : this.#given.call.peerEndpoint;
     if (other) void this.#towards(other).then(fork => fork?.send(samples));
   }
 

@@ -1,9 +1,11 @@
 import type { Call } from '#contract/call';
+import type { ExternalMediaRequest } from '#contract/external-media';
 import { causeOfReason, type ReleaseCause } from '#contract/hangup';
 import { isSet } from '#contract/ids';
 import type { Recording, RecordingOptions } from '#contract/recording';
 import type { AmdVerdict, CallPort, ConferenceEntry, ConnectRequest, Speech } from '#flow/action';
 import { detectMachine } from '../audio/detect-machine.ts';
+import { startExternalMedia } from '../audio/external-media.ts';
 import { joinConfbridge, joinConference } from '../conference/join.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { Connect } from './connect.ts';
@@ -82,6 +84,14 @@ export class CallMedia implements CallPort {
 
   detectMachine(signal: AbortSignal): Promise<AmdVerdict> {
     return detectMachine(this.#session.services.road, this.#endpoint(), signal);
+  }
+
+  startExternalMedia(request: ExternalMediaRequest, signal: AbortSignal): Promise<void> {
+    return startExternalMedia(this.#session, request, signal);
+  }
+
+  stopExternalMedia(): void {
+    this.#session.audio.endExternal();
   }
 
   async hangup(reason: string, referenceId: string): Promise<void> {

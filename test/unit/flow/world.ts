@@ -2,6 +2,7 @@ import type { ActionInput } from '#contract/action';
 import type { Activeflow, ReferenceType } from '#contract/activeflow';
 import type { Address } from '#contract/address';
 import { newCall, type Call } from '#contract/call';
+import type { ExternalMediaRequest } from '#contract/external-media';
 import type { FlowTemplate } from '#contract/flow';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { newRecording } from '#contract/recording';
@@ -99,6 +100,7 @@ export class World {
   readonly clock: VirtualClock;
   /** What a conference says to a call that joins it. */
   conference: ConferenceEntry = { conferencecall_id: newId(), confbridge_id: newId(), pre_flow_id: EMPTY_ID };
+  readonly external: ExternalMediaRequest[] = [];
   /** What machine detection finds. */
   verdict: AmdVerdict = { result: 'human', confidence: 0.9 };
   readonly heard: string[] = [];
@@ -261,6 +263,11 @@ export class World {
         await act('detectMachine', 'amd', 2000, signal);
         return this.verdict;
       },
+      startExternalMedia: async request => {
+        this.external.push(request);
+        await act('startExternalMedia', 'external media', 0);
+      },
+      stopExternalMedia: () => void this.heard.push('no external media'),
       hangup: async (reason, reference) => {
         if (this.record.status !== 'hangup') await act('hangup', `hangup ${reason} ${reference}`.trim(), 0);
         this.record.status = 'hangup';

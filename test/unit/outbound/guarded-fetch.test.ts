@@ -138,4 +138,15 @@ describe('the guard of outbound requests', () => {
       await guarded.close();
     });
   });
+
+  it('resolves a host for other connections than HTTP, and refuses a private one by name and by number', async () => {
+    const strict = new GuardedFetch({ allowPrivateTargets: false });
+    const lax = new GuardedFetch({ allowPrivateTargets: true });
+    for (const host of ['localhost', '127.0.0.1', '[::1]', '10.0.0.1', '2130706433'])
+      await assert.rejects(strict.resolve(host), TargetRefused, host);
+    assert.deepEqual(await strict.resolve('8.8.8.8'), { address: '8.8.8.8', family: 4 });
+    assert.deepEqual(await lax.resolve('[::1]'), { address: '::1', family: 6 });
+    await assert.rejects(lax.resolve('169.254.169.254'), TargetRefused);
+    await Promise.all([strict.close(), lax.close()]);
+  });
 });
