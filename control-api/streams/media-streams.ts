@@ -59,9 +59,14 @@ export class MediaStreams {
     socket.on('error', onError);
     this.#open(request, id)
       .then(node => {
-        if (socket.destroyed) return node.close(1000);
+        if (socket.destroyed) return node.terminate();
         socket.off('error', onError);
-        this.#sockets.handleUpgrade(request, socket, head, client => this.#relay(client, node, request));
+        let upgraded = false;
+        this.#sockets.handleUpgrade(request, socket, head, client => {
+          upgraded = true;
+          this.#relay(client, node, request);
+        });
+        if (!upgraded) node.terminate(); // ws has answered what was wrong with the handshake
       })
       .catch((error: unknown) => refuseUpgrade(socket, error));
   };
