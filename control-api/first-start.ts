@@ -12,24 +12,11 @@ import {
   randomVirtualNumber,
 } from './auth/secrets.ts';
 import type { Db, Transaction } from './db.ts';
+import type { Welcome } from '#contract/welcome';
 import { PERMISSION } from './http/permit.ts';
 import { accesskeyColumns } from './resources/accesskeys.ts';
 import { extensionColumns } from './resources/extensions.ts';
 import { welcomeActions } from './welcome-flow.ts';
-
-/** The facts of the first start, as `DATA_DIR/welcome.json` holds them. */
-export interface Welcome {
-  /** With /v1.0. */
-  base_url: string;
-  username: string;
-  password: string;
-  accesskey: string;
-  extensions: { id: string; extension: string; username: string; password: string; domain_name: string }[];
-  /** The virtual number that runs the welcome flow. */
-  number: string;
-  customer_id: string;
-  flow_id: string;
-}
 
 export interface FirstStart {
   db: Db;

@@ -2,18 +2,9 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import QRCode from 'qrcode';
+import type { Welcome } from '#contract/welcome';
 import type { Settings } from './config.ts';
 import { localUrl } from './system.ts';
-
-/** What the first start of control-api wrote to DATA_DIR/welcome.json. */
-export interface Welcome {
-  base_url: string;
-  username: string;
-  password: string;
-  accesskey: string;
-  extensions: { id: string; extension: string; username: string; password: string; domain_name: string }[];
-  number: string;
-}
 
 /** Reads DATA_DIR/welcome.json; `undefined` when it does not exist (an installation older than this folder). */
 export const readWelcome = (dataDir: string): Welcome | undefined => {

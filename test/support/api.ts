@@ -7,7 +7,7 @@ import addFormats from 'ajv-formats';
 import { pino } from 'pino';
 import { startApp, type App } from '../../control-api/app.ts';
 import { readConfig } from '../../control-api/config.ts';
-import type { Welcome } from '../../control-api/first-start.ts';
+import type { Welcome } from '#contract/welcome';
 import { openApiDocument } from '../../control-api/openapi.ts';
 import { testDatabase, testRedis, type TestDatabase } from './database.ts';
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { Welcome } from '#contract/welcome';
 import { anyRunning, type Child } from '../../scripts/start/child.ts';
 import { readSettings, type Settings } from '../../scripts/start/config.ts';
 import { untilHealthy } from '../../scripts/start/health.ts';
@@ -10,18 +11,6 @@ import { freePorts } from '../../scripts/start/ports.ts';
 import { startPostgres, type RunningPostgres } from '../../scripts/start/postgres.ts';
 import { startRedis } from '../../scripts/start/redis.ts';
 import { environments, localUrl, newEngineAccess, startProcess, type ProcessName } from '../../scripts/start/system.ts';
-
-/** What the first start wrote for scripts (control-api, first-start). */
-export interface Welcome {
-  base_url: string;
-  username: string;
-  password: string;
-  accesskey: string;
-  extensions: { id: string; extension: string; username: string; password: string; domain_name: string }[];
-  number: string;
-  customer_id: string;
-  flow_id: string;
-}
 
 /** One of our processes, which a test may kill and start again. */
 export interface StackProcess {

@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { mkdir, mkdtemp, readFile, rename, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstStart, type FirstStart, type Welcome } from '../../../control-api/first-start.ts';
+import type { Welcome } from '#contract/welcome';
+import { firstStart, type FirstStart } from '../../../control-api/first-start.ts';
 import { testDatabase, type TestDatabase } from '../../support/database.ts';
 
 describe('the first start', () => {
