@@ -10,7 +10,7 @@ const FRAME_MS = 20;
  */
 export const AMD = {
   /** Talk of this length, pauses included, is a machine's. */
-  machine_talk: 2600,
+  machine_talk: 3200,
   /** As many words within one talk are a machine's, if it is not shorter than `machine_words_talk`. */
   machine_words: 7,
   machine_words_talk: 2000,
