@@ -44,6 +44,9 @@ const STATUS_TIME: Partial<Record<CallStatus, 'tm_ringing' | 'tm_progressing' | 
   hangup: 'tm_hangup',
 };
 
+/** How long a change of action waits for the next one before it is told. */
+const SHOW_ACTION_MS = 50;
+
 export interface NewCall {
   call: Parameters<typeof newCall>[0];
   leg: Leg;
@@ -77,6 +80,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;
+  /** The action the cursor stands at, until it is told. */
+  #action: Action | undefined;
   readonly #mayAnswer: (call: CallSession) => boolean;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #health: HealthCheck;
@@ -183,13 +188,23 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
       request_id: this.#requestId,
       call: this.media,
       callVariables: callVariables(call),
-      onAction: action => this.mailbox.drop('action', () => this.#showAction(action)),
+      onAction: action => this.#showAction(action),
       ...(variables ? { variables } : {}),
     });
   }
 
-  async #showAction(action: Action): Promise<void> {
-    if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, action }, ['call_updated']);
+  /** Actions may follow each other within milliseconds: the call shows where they have come to, not every one passed. */
+  #showAction(action: Action): void {
+    const waiting = this.#action !== undefined;
+    this.#action = action;
+    if (!waiting) this.#arm(SHOW_ACTION_MS, async () => this.mailbox.drop('action', () => this.#tellAction()));
+  }
+
+  async #tellAction(): Promise<void> {
+    const action = this.#action;
+    this.#action = undefined;
+    if (action && !callMachine.isFinal(this.call.status))
+      await this.#commit({ ...this.call, action }, ['call_updated']);
   }
 
   #listen(): void {
@@ -233,7 +248,9 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
       return false;
     }
     const time = STATUS_TIME[step.to];
-    const call = { ...this.call, ...extra, status: step.to, ...(time ? { [time]: timestamp() } : {}) };
+    const action = this.#action ?? this.call.action;
+    this.#action = undefined; // told with this change
+    const call = { ...this.call, action, ...extra, status: step.to, ...(time ? { [time]: timestamp() } : {}) };
     this.log.info({ status: step.to, ...extra }, `call ${step.to}`);
     await this.#commit(call, [STATUS_EVENT[step.to]], step, notes);
     return true;
