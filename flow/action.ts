@@ -36,6 +36,8 @@ export interface ActionDefinition<O = unknown> {
   summary: string;
   needs: Needs;
   onError: 'stop' | 'next';
+  /** False where this version has no engine for it: it fails when it is reached. */
+  available?: false;
   option: z.ZodType<O>;
   run(context: ActionContext, option: O): Promise<Outcome>;
 }

@@ -1,12 +1,8 @@
-import type { ActionContext, ActionDefinition, Outcome } from './action.ts';
-import { next } from './action.ts';
+import { next, type ActionContext, type ActionDefinition, type Outcome } from './action.ts';
+import { readOption } from './option.ts';
 
 /** What the runner knows of the world when an action starts; the rest of the context belongs to the execution. */
 type Surroundings = Omit<ActionContext, 'signal' | 'onDigit'>;
-
-/** The option as the author meant it: a null stands for a field that was not set. */
-const withoutNulls = (option: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(option).filter(([, value]) => value !== null));
 
 /** One run of one action: its signal, the digits it hears, and its early end. */
 export class Execution {
@@ -26,7 +22,7 @@ export class Execution {
     const signal = AbortSignal.any([this.#over, this.#interrupted.signal]);
     const context = { ...surroundings, signal, onDigit: (listener: (digit: string) => void) => this.#listen(listener) };
     try {
-      const option = definition.option.parse(withoutNulls(surroundings.action.option));
+      const option = readOption(definition, surroundings.action.option);
       const outcome = await this.#unlessOver(definition.run(context, option));
       return this.#interrupted.signal.aborted ? next : outcome;
     } catch (error) {

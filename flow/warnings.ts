@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Action } from '#contract/action';
 import { registry } from './actions/index.ts';
-import { unavailableActions } from './actions/unavailable.ts';
 import { FlowGraph, type Reference } from './graph.ts';
+import { optionFault } from './option.ts';
 import { LIMITS } from './runner.ts';
 import { validateActions } from './validate.ts';
 
@@ -42,7 +42,6 @@ interface Subject {
 type Found = [index: number, message: string];
 type Analysis = (subject: Subject) => Found[];
 
-const UNAVAILABLE = new Set<string>(unavailableActions.map(({ type }) => type));
 /** Heard or sent only on an answered call, which they do not answer themselves. */
 const MEDIA = new Set<string>([
   'beep',
@@ -74,10 +73,9 @@ const behindEnds = (subject: Subject): Set<number> => {
 };
 
 const invalidOption = ({ type, option }: Action): string | undefined => {
-  if (hasVariables(option)) return undefined;
-  const given = Object.fromEntries(Object.entries(option).filter(([, value]) => value !== null));
-  const issue = registry.get(type)?.option.safeParse(given).error?.issues[0];
-  return issue && `option.${issue.path.map(String).join('.')}: ${issue.message}.`.replace('option.:', 'option:');
+  const definition = hasVariables(option) ? undefined : registry.get(type);
+  const fault = definition && optionFault(definition, option);
+  return fault && `${fault}.`;
 };
 
 /** The inline actions of a call, which nobody checks before they run (voice-and-flows 2.3). */
@@ -134,7 +132,9 @@ const ANALYSES: Record<Code, Analysis> = {
   },
   unavailable: ({ actions }) =>
     every(actions, ({ type }) =>
-      UNAVAILABLE.has(type) ? `${type} is not available in this version and counts as failed.` : undefined,
+      registry.get(type)?.available === false
+        ? `${type} is not available in this version and counts as failed.`
+        : undefined,
     ),
 };
 

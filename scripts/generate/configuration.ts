@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cell, table } from './table.ts';
 
 /** One process and the schema of its settings. */
 export interface Reader {
@@ -50,14 +51,15 @@ const addReader = (rows: Map<string, Row>, { process, schema }: Reader): void =>
   }
 };
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-
 /** The configuration table: a row for each setting; the first reader that knows it gives its default and meaning. */
 export const configurationTable = (readers: Reader[]): string => {
   const rows = new Map<string, Row>();
   for (const reader of readers) addReader(rows, reader);
-  const lines = [...rows.values()].map(
-    row => `| \`${row.name}\` | ${cell(row.default)} | ${cell(row.meaning)} | ${row.readers.join(', ')} |`,
-  );
-  return ['| Variable | Default | Meaning | Read by |', '|---|---|---|---|', ...lines].join('\n');
+  const cells = [...rows.values()].map(row => [
+    `\`${row.name}\``,
+    cell(row.default),
+    cell(row.meaning),
+    row.readers.join(', '),
+  ]);
+  return table(['Variable', 'Default', 'Meaning', 'Read by'], cells);
 };

@@ -12,8 +12,11 @@ import { groupcallMachine } from '#contract/machines/groupcall';
 import { recordingMachine } from '#contract/machines/recording';
 import { settingsSchema as startSettings } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
+import { actionCatalogue } from './actions.ts';
 import { configurationTable } from './configuration.ts';
 import { stateDiagram } from './diagrams.ts';
+import { eventCatalogue } from './events.ts';
+import type { Property } from './table.ts';
 
 /** A file that is written by a script, and what it must hold. */
 export interface GeneratedDocument {
@@ -54,7 +57,13 @@ const architecture = (): string => {
 };
 
 /** Every generated document as it must be now. */
-export const generatedDocuments = (): GeneratedDocument[] => [
-  { path: 'control-api/openapi.json', content: `${JSON.stringify(openApiDocument(), null, 2)}\n` },
-  { path: 'ARCHITECTURE.md', content: architecture() },
-];
+export const generatedDocuments = (): GeneratedDocument[] => {
+  const openApi = openApiDocument();
+  const { schemas } = (openApi as { components: { schemas: Record<string, Property> } }).components;
+  return [
+    { path: 'control-api/openapi.json', content: `${JSON.stringify(openApi, null, 2)}\n` },
+    { path: 'docs/actions.md', content: actionCatalogue() },
+    { path: 'docs/events.md', content: eventCatalogue(schemas) },
+    { path: 'ARCHITECTURE.md', content: architecture() },
+  ];
+};

@@ -125,7 +125,7 @@ describe('an action that fails', () => {
     ['webhook_send', { uri: 'ftp://x' }, ['start', 'webhook_send', 'beep', 'finish']],
     ['email_send', {}, ['start', 'email_send', 'beep', 'finish']],
     ['talk', { text: 5 }, ['start', 'talk', 'beep', 'finish']],
-    ['stream_echo', {}, ['start', 'stream_echo', 'beep', 'finish']],
+    ['stream_echo', { duration: 'long' }, ['start', 'stream_echo', 'beep', 'finish']],
     ['digits_receive', { length: 'four' }, ['start', 'digits_receive', 'beep', 'finish']],
   ];
   for (const [type, option, path] of rows)

@@ -114,6 +114,8 @@ describe('play, beep, echo and sleep', () => {
     ['echo', { duration: 1500 }, 1500],
     ['echo', {}, 180_000],
     ['echo', { duration: -1 }, 180_000],
+    ['stream_echo', { duration: 1500 }, 1500],
+    ['stream_echo', {}, 180_000],
     ['sleep', { duration: 1500 }, 1500],
     ['sleep', {}, 0],
     ['sleep', { duration: -5 }, 0],
@@ -124,6 +126,23 @@ describe('play, beep, echo and sleep', () => {
       const world = await play([action('e', type, option)]);
       assert.deepEqual([world.clock.elapsed, world.clock.waiting], [ms, 0]);
     });
+
+  it('stream_echo sends every key back, in order', async () => {
+    const world = await play(
+      [action('e', 'stream_echo', { duration: 900 })],
+      [
+        [100, '1'],
+        [200, '#2'],
+      ],
+    );
+    assert.deepEqual(world.heard, ['echo', 'digits 1 100 0', 'digits # 100 0', 'digits 2 100 0', 'hangup normal']);
+  });
+
+  it('stream_echo goes on echoing when a key cannot be sent back', async () => {
+    const actions = [action('e', 'stream_echo', { duration: 900 })];
+    const world = await play(actions, [[100, '1']], { broken: ['sendDigits'] });
+    assert.deepEqual([world.clock.elapsed, world.warnings[0]?.message], [900, 'a key was not sent back']);
+  });
 
   it('echo ends with its leg', async () => {
     const world = await play([action('e', 'echo', { duration: 5000 })], [], { broken: ['echo'] });
