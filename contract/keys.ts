@@ -26,6 +26,8 @@ export const keys = {
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
   /** String: the secret that signs digest nonces, shared by all nodes. */
   nonceSecret: 'tl:secret:nonce',
+  /** String with expiry: when a customer's bucket of a tier of rate limits is full again, in microseconds. */
+  rateLimit: (tier: string, customerId: string) => `tl:limit:${tier}:${customerId}`,
   /** Set with expiry: the nonce counts a nonce was answered with; each is good once. */
   nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
 } as const;

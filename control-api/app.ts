@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { RECORDINGS_FOLDER } from '#contract/recording';
 import { Commands } from './commands.ts';
-import { privateTargetsAllowed, type Config } from './config.ts';
+import { privateTargetsAllowed, ratesOf, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
 import { Downloads } from './downloads.ts';
 import { startEvents } from './events/start.ts';
@@ -15,6 +15,7 @@ import { firstStart } from './first-start.ts';
 import { checkHealth } from './health.ts';
 import { Authenticator } from './http/authenticate.ts';
 import type { Context } from './http/context.ts';
+import { RateLimits } from './http/rate-limits.ts';
 import { createServer as createHttpSide } from './http/server.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
@@ -76,13 +77,15 @@ interface Parts {
 const makeContext = async ({ config, log, db, redis, commands, port }: Parts): Promise<Context> => {
   const secret = await tokenSecret(db);
   const folder = resolve(config.DATA_DIR);
+  const limits = new RateLimits({ rates: ratesOf(config), proxies: config.TRUST_PROXY, redis, log });
   return {
     db,
     commands,
     live: new LiveResources({ database: db, redis }),
     downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
     recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
-    authenticator: new Authenticator(db, secret),
+    authenticator: new Authenticator(db, secret, limits),
+    limits,
     tokenSecret: secret,
     sipDomain: config.SIP_DOMAIN,
     health: () => checkHealth(db, redis),
@@ -112,7 +115,10 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     databaseUrl: config.DATABASE_URL,
     redis,
     server,
-    identify: request => context.authenticator.identify(request),
+    identify: async (request, counted) => {
+      if (counted) context.limits.countAddress('versioned', request);
+      return context.authenticator.identify(request, counted);
+    },
     allowPrivateTargets: privateTargetsAllowed(config),
     log,
   });

@@ -1,4 +1,8 @@
+import { BlockList } from 'node:net';
 import { z } from 'zod';
+import { parseProxies } from './http/client-address.ts';
+import { rateSetting } from './http/rate.ts';
+import type { Rates } from './http/rate-limits.ts';
 
 const port = z.coerce.number().int().min(0).max(65535);
 const url = (protocols: RegExp, example: string) =>
@@ -30,6 +34,20 @@ export const configSchema = z.object({
     .enum(['auto', 'yes', 'no'])
     .default('auto')
     .describe('Whether webhooks may reach private addresses; auto: only when HOST is a loopback address.'),
+  TRUST_PROXY: z
+    .string()
+    .refine(text => parseProxies(text) !== undefined, 'must be addresses or networks such as 10.0.0.0/8, ::1')
+    .default('')
+    .transform(text => parseProxies(text) ?? new BlockList())
+    .describe('Proxies in front, whose X-Forwarded-For tells who asks: addresses and networks, separated by commas.'),
+  RATE_AUTH: rateSetting('10/20').describe('Requests a second and burst of an address to /auth; off: no limit.'),
+  RATE_AUTH_PROTECTED: rateSetting('10/20').describe('The same for /auth/unregister and /auth/delegate.'),
+  RATE_ADDRESS: rateSetting('200/400').describe('Requests a second and burst of an address to the versioned API.'),
+  RATE_CUSTOMER: rateSetting('16.7/33').describe(
+    'Requests a second and burst of a customer, by tokens and accesskeys.',
+  ),
+  RATE_DIRECT: rateSetting('50/100').describe('The same by direct tokens.'),
+  RATE_DELEGATE: rateSetting('8.3/16').describe('The same by delegate tokens.'),
 });
 export type Config = z.infer<typeof configSchema>;
 
@@ -43,6 +61,16 @@ const LOOPBACK = /^(127\.|::1$|localhost$)/;
 /** True when webhooks may be sent to private addresses. */
 export const privateTargetsAllowed = (config: Config): boolean =>
   config.ALLOW_PRIVATE_TARGETS === 'yes' || (config.ALLOW_PRIVATE_TARGETS === 'auto' && LOOPBACK.test(config.HOST));
+
+/** The rate of each tier of limits (accounts-and-plumbing 3). */
+export const ratesOf = (config: Config): Rates => ({
+  auth_public: config.RATE_AUTH,
+  auth_protected: config.RATE_AUTH_PROTECTED,
+  versioned: config.RATE_ADDRESS,
+  customer: config.RATE_CUSTOMER,
+  direct: config.RATE_DIRECT,
+  delegate: config.RATE_DELEGATE,
+});
 
 /** The settings in an environment; empty variables count as absent. Throws `ConfigError` with every mistake. */
 export const readConfig = (environment: Record<string, string | undefined> = process.env): Config => {

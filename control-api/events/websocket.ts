@@ -6,6 +6,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { PlatformError } from '#contract/errors';
 import type { Identity } from '../http/authenticate.ts';
 import { refuseUpgrade } from '../http/refuse-upgrade.ts';
+import { requestIdOf } from '../http/request-id.ts';
 import { streamedCall } from '../streams/path.ts';
 import { CLOSE, Connection } from './connection.ts';
 import { CustomerLogs, type CustomerLog } from './customer-log.ts';
@@ -17,8 +18,8 @@ const MOST_CONNECTIONS = 5000;
 /** A thousand topics of four parts fit. */
 const MOST_PAYLOAD = 256 * 1024;
 
-/** Tells who a request comes from; rejects PlatformError when nobody may. */
-export type Identify = (request: IncomingMessage) => Promise<Identity>;
+/** Tells who a request comes from; rejects PlatformError when nobody may. `counted` towards limits: it is a new request. */
+export type Identify = (request: IncomingMessage, counted: boolean) => Promise<Identity>;
 
 interface EventSocketOptions {
   server: Server;
@@ -78,6 +79,7 @@ export class EventSocket {
 
   readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (streamedCall(request.url) !== undefined) return; // streams/media-streams.ts takes it
+    const request_id = requestIdOf(request.headers['x-request-id']);
     const onError = (error: Error): void => this.#given.log.debug({ err: error }, 'client left during the upgrade');
     socket.on('error', onError);
     this.#admit(request)
@@ -86,7 +88,7 @@ export class EventSocket {
         socket.off('error', onError);
         this.#sockets.handleUpgrade(request, socket, head, client => this.#welcome(client, request, identity, own));
       })
-      .catch((error: unknown) => refuseUpgrade(socket, error));
+      .catch((error: unknown) => refuseUpgrade({ socket, request, request_id, log: this.#given.log }, error));
   };
 
   async #admit(request: IncomingMessage): Promise<Identity> {
@@ -94,7 +96,7 @@ export class EventSocket {
       throw new PlatformError('ROUTE_NOT_FOUND', 'There is no WebSocket here.');
     if (this.#stopped || this.#connections.size >= MOST_CONNECTIONS)
       throw new PlatformError('SERVICE_UNAVAILABLE', 'No more connections at the moment.');
-    return this.#given.identify(request);
+    return this.#given.identify(request, true);
   }
 
   /** Opens the customer's log before the client is connected, so that nothing falls between connecting and subscribing. */
@@ -118,7 +120,7 @@ export class EventSocket {
   async #identifyAll(): Promise<void> {
     for (const [connection, request] of [...this.#connections]) {
       try {
-        connection.updateIdentity(await this.#given.identify(request));
+        connection.updateIdentity(await this.#given.identify(request, false));
       } catch (error) {
         if (!(error instanceof PlatformError)) throw error;
         connection.close(CLOSE.policy, 'the credential is no longer valid');

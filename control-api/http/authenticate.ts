@@ -6,6 +6,7 @@ import { readAgentToken } from '../auth/token.ts';
 import type { Db } from '../db.ts';
 import { isId } from '#contract/ids';
 import { isSuperAdmin, PERMISSION } from './permit.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 export const CUSTOMER_STATUSES = ['initial', 'active', 'frozen', 'expired', 'deleted'] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
@@ -83,21 +84,25 @@ export const gate = (identity: Identity): void => {
 export class Authenticator {
   readonly #db: Db;
   readonly #secret: Uint8Array;
+  readonly #limits: Pick<RateLimits, 'countCustomer'> | undefined;
 
-  constructor(db: Db, secret: Uint8Array) {
+  constructor(db: Db, secret: Uint8Array, limits?: Pick<RateLimits, 'countCustomer'>) {
     this.#db = db;
     this.#secret = secret;
+    this.#limits = limits;
   }
 
   /**
-   * The identity behind a request's credential, its account's status checked. Rejects AUTHENTICATION_REQUIRED,
-   * INVALID_CREDENTIALS, ACCOUNT_FROZEN, ACCOUNT_EXPIRED or ACCOUNT_DELETED.
+   * The identity behind a request's credential, its customer's limit counted and its account's status checked, in
+   * this order (1.1). Rejects AUTHENTICATION_REQUIRED, INVALID_CREDENTIALS, RATE_LIMIT_EXCEEDED, ACCOUNT_FROZEN,
+   * ACCOUNT_EXPIRED or ACCOUNT_DELETED. What is not counted is no request of its own: a connection looked at again.
    */
-  async identify(request: Pick<IncomingMessage, 'url' | 'headers'>): Promise<Identity> {
+  async identify(request: Pick<IncomingMessage, 'url' | 'headers'>, counted = true): Promise<Identity> {
     const credential = credentialOf(request);
     if (!credential) throw new PlatformError('AUTHENTICATION_REQUIRED', 'Send a token or an accesskey.');
     const { value } = credential;
     const identity = credential.kind === 'token' ? await this.#agent(value) : await this.#accesskey(value);
+    if (counted) await this.#limits?.countCustomer(identity);
     gate(identity);
     return identity;
   }

@@ -6,6 +6,7 @@ import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { Health } from '../health.ts';
 import type { Authenticator } from './authenticate.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** What handlers of routes reach: the stores and the media side. Made once, at start. */
 export interface Context {
@@ -15,6 +16,7 @@ export interface Context {
   downloads: Downloads;
   recordingFiles: RecordingFiles;
   authenticator: Authenticator;
+  limits: RateLimits;
   /** Signs login tokens. */
   tokenSecret: Uint8Array;
   /** Domain below which extension domains lie. */

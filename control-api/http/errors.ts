@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERROR_STATUSES, PlatformError, REASONS, type ErrorStatus, type Reason } from '#contract/errors';
+import { RateLimitExceeded } from './rate-limits.ts';
 
 /** The body of every 4xx and 5xx on versioned paths (accounts-and-plumbing 2.1). */
 export const errorSchema = z
@@ -25,6 +26,10 @@ export const envelope = (error: PlatformError, requestId: string): ErrorEnvelope
     ...(error.details.length > 0 ? { details: error.details } : {}),
   },
 });
+
+/** Headers that a failure is answered with, beside the envelope. */
+export const headersOf = (error: PlatformError): Record<string, string> =>
+  error instanceof RateLimitExceeded ? { 'Retry-After': String(error.retry_after_s) } : {};
 
 const hasStatus = (error: unknown): error is { status: number; type?: unknown } =>
   typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number';

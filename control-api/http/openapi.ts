@@ -79,6 +79,7 @@ const reasonsOf = (route: Route): Reason[] => [
   ...(route.permission === 'public'
     ? []
     : (['AUTHENTICATION_REQUIRED', 'INVALID_CREDENTIALS', 'PERMISSION_DENIED'] as const)),
+  ...(route.surface === 'root' ? [] : (['RATE_LIMIT_EXCEEDED'] as const)),
   ...(route.params ? (['INVALID_ID'] as const) : []),
   ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
   ...(route.body ? (['INVALID_JSON_BODY', 'INVALID_ARGUMENT'] as const) : []),
@@ -87,6 +88,10 @@ const reasonsOf = (route: Route): Reason[] => [
   'INTERNAL',
 ];
 
+const RETRY_AFTER = {
+  'Retry-After': { description: 'Seconds; with RATE_LIMIT_EXCEEDED.', schema: { type: 'integer' } },
+};
+
 const failuresOf = (route: Route, components: Components): Json => {
   const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
   const byStatus = new Map<number, Reason[]>();
@@ -94,7 +99,10 @@ const failuresOf = (route: Route, components: Components): Json => {
     const status = ERROR_STATUSES[REASONS[reason]];
     byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
   }
-  const failures = [...byStatus].map(([status, reasons]) => [status, { description: reasons.join(', '), content }]);
+  const failures = [...byStatus].map(([status, reasons]) => [
+    status,
+    { description: reasons.join(', '), ...(status === 429 ? { headers: RETRY_AFTER } : {}), content },
+  ]);
   const bare = route.surface === 'auth' ? { 400: { description: 'Refused; the body is empty.' } } : {};
   const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
     status,

@@ -45,7 +45,8 @@ const answer = (route: Route, response: Response, result: unknown): void => {
 const handlerOf =
   (route: Route, context: Context): RequestHandler =>
   async (request, response) => {
-    const identity = route.permission === 'public' ? NOBODY : await context.authenticator.identify(request);
+    const counted = route.surface === 'versioned';
+    const identity = route.permission === 'public' ? NOBODY : await context.authenticator.identify(request, counted);
     response.locals['customer_id'] = identity.customer_id;
     const bound = bind(route, request);
     if (route.permission !== 'public') permit(identity, route.permission);

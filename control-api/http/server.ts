@@ -5,7 +5,7 @@ import { PlatformError } from '#contract/errors';
 import type { Context } from './context.ts';
 import { docsRouter } from './docs.ts';
 import { downloadsRouter } from './downloads.ts';
-import { asPlatformError, envelope } from './errors.ts';
+import { asPlatformError, envelope, headersOf } from './errors.ts';
 import { requestIdOf } from './request-id.ts';
 import { VERSION_PREFIX, type Route } from './route.ts';
 import { routerOf } from './router.ts';
@@ -36,11 +36,24 @@ const logRequests =
     const started = performance.now();
     const path = request.path;
     response.on('close', () => {
-      const { request_id, customer_id } = response.locals as Record<string, unknown>;
+      const { request_id, customer_id, reason } = response.locals as Record<string, unknown>;
       const duration_ms = Math.round(performance.now() - started);
-      const facts = { request_id, customer_id, status: response.statusCode, duration_ms };
+      const facts = { request_id, customer_id, status: response.statusCode, reason, duration_ms };
       log.info(facts, `${request.method} ${path}`);
     });
+    next();
+  };
+
+/** These two have a bucket of their own (accounts-and-plumbing 3). */
+const PROTECTED = ['/auth/unregister', '/auth/delegate'];
+
+const countAddress =
+  ({ limits }: Context): RequestHandler =>
+  (request, _response, next) => {
+    const isProtected = PROTECTED.includes(request.path);
+    if (request.path.startsWith(`${VERSION_PREFIX}/`)) limits.countAddress('versioned', request);
+    else if (request.path.startsWith('/auth/'))
+      limits.countAddress(isProtected ? 'auth_protected' : 'auth_public', request);
     next();
   };
 
@@ -56,11 +69,12 @@ const fail =
   (error, _request, response, next) => {
     const failure = asPlatformError(error);
     const requestId = String(response.locals['request_id']);
+    response.locals['reason'] = failure.reason;
     if (failure.reason === 'INTERNAL' || failure.reason === 'SERVICE_UNAVAILABLE')
       log.error({ err: error as Error, request_id: requestId }, 'request failed');
     // Too late for an envelope: Express closes the connection.
     if (response.headersSent) return next(error);
-    response.status(failure.httpStatus).json(envelope(failure, requestId));
+    response.status(failure.httpStatus).set(headersOf(failure)).json(envelope(failure, requestId));
   };
 
 /** The whole HTTP side: request id, CORS, security headers, routes, documentation, errors. */
@@ -68,6 +82,7 @@ export const createServer = (routes: Route[], context: Context, openApi: () => o
   const server = express();
   server.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
   server.use(identify, logRequests(context.log), cors, helmet({ crossOriginResourcePolicy: false }));
+  server.use(countAddress(context));
   const of = (surface: Route['surface']) =>
     routerOf(
       routes.filter(route => route.surface === surface),

@@ -55,9 +55,10 @@ export class MediaStreams {
   readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const id = streamedCall(request.url);
     if (id === undefined) return;
+    const request_id = requestIdOf(request.headers['x-request-id']);
     const onError = (error: Error): void => this.#context.log.debug({ err: error }, 'client left during the upgrade');
     socket.on('error', onError);
-    this.#open(request, id)
+    this.#open(request, id, request_id)
       .then(node => {
         if (socket.destroyed) return node.terminate();
         socket.off('error', onError);
@@ -68,23 +69,23 @@ export class MediaStreams {
         });
         if (!upgraded) node.terminate(); // ws has answered what was wrong with the handshake
       })
-      .catch((error: unknown) => refuseUpgrade(socket, error));
+      .catch((error: unknown) => refuseUpgrade({ socket, request, request_id, log: this.#context.log }, error));
   };
 
   /** The connection to the node that holds the call, not read yet. */
-  async #open(request: IncomingMessage, id: string): Promise<WebSocket> {
+  async #open(request: IncomingMessage, id: string, request_id: string): Promise<WebSocket> {
     if (this.#stopped || this.#relays.size >= MOST_STREAMS)
       throw new PlatformError('SERVICE_UNAVAILABLE', 'No more media streams at the moment.');
-    const identity = await this.#identify(request);
+    this.#context.limits.countAddress('versioned', request);
+    const identity = await this.#identify(request, true);
     const params = bindParams({ id });
     const query = new URL(request.url ?? '', 'ws://localhost').searchParams;
-    const request_id = requestIdOf(request.headers['x-request-id']);
     const asked = { context: this.#context, identity, params, query: {}, body: undefined, request_id };
     return this.#connect(await mediaStreamAddress(asked, params['id'] ?? '', query.get('encapsulation')));
   }
 
-  async #identify(request: IncomingMessage) {
-    const identity = await this.#context.authenticator.identify(request);
+  async #identify(request: IncomingMessage, counted: boolean) {
+    const identity = await this.#context.authenticator.identify(request, counted);
     permit(identity, 'manager');
     return identity;
   }
@@ -110,7 +111,7 @@ export class MediaStreams {
   /** A stream ends with the token it was opened with (platform-api, media stream connection). */
   async #identifyAll(): Promise<void> {
     for (const [relay, request] of [...this.#relays])
-      await this.#identify(request).catch((error: unknown) => {
+      await this.#identify(request, false).catch((error: unknown) => {
         if (error instanceof PlatformError) relay.close(CLOSE.policy, 'the credential is no longer valid');
         else this.#context.log.warn({ err: error }, 'the credential of a media stream could not be checked');
       });

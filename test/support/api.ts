@@ -10,6 +10,7 @@ import { readConfig } from '../../control-api/config.ts';
 import type { Welcome } from '#contract/welcome';
 import { openApiDocument } from '../../control-api/openapi.ts';
 import { testDatabase, testRedis, type TestDatabase } from './database.ts';
+import { NO_LIMITS } from './no-limits.ts';
 
 /** An answer of the API, already checked against the OpenAPI document. */
 export interface Answer {
@@ -117,6 +118,7 @@ export const startTestApi = async (environment: Record<string, string> = {}): Pr
     REDIS_URL: redis.url,
     DATA_DIR: dataDir,
     LOG_LEVEL: 'silent',
+    ...NO_LIMITS,
     ...environment,
   });
   const app = await startApp(config, pino({ level: config.LOG_LEVEL }));

@@ -11,6 +11,7 @@ import { freePorts } from '../../scripts/start/ports.ts';
 import { startPostgres, type RunningPostgres } from '../../scripts/start/postgres.ts';
 import { startRedis } from '../../scripts/start/redis.ts';
 import { environments, localUrl, newEngineAccess, startProcess, type ProcessName } from '../../scripts/start/system.ts';
+import { NO_LIMITS } from './no-limits.ts';
 
 /** One of our processes, which a test may kill and start again. */
 export interface StackProcess {
@@ -168,7 +169,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const around = { databaseUrl: database.url, redisUrl: redis.url, engine: access };
   const env = environments(settings, around);
   const start = (name: ProcessName, label: string): ManagedProcess =>
-    new ManagedProcess(name, { ...env[name], ...options.env }, line => lines.push(`${label} ${line}`));
+    new ManagedProcess(name, { ...env[name], ...NO_LIMITS, ...options.env }, line => lines.push(`${label} ${line}`));
   const engine = start('engine', 'engine');
   const controlApi = start('control-api', 'control-api');
   const mediaApp = Array.from({ length: options.mediaApps ?? 1 }, (_, index) =>
