@@ -10,8 +10,8 @@ import { runTask, type Task } from './task.ts';
 const MINUTE_MS = 60_000;
 const CACHE = join(ROOT, 'node_modules/.cache');
 
-/** Folders whose tests judge time and sound: each has the machine to itself. */
-const ALONE = ['conformance', 'calls', 'durability'];
+/** Calls are mostly waiting and listening: this many lanes of them share two cores without disturbing each other. */
+const CALL_LANES = 3;
 
 /** A whole run gives a test that fails one more try (see lane.ts); a test that is run by hand gets none. */
 const TWICE = ['--twice'];
@@ -77,20 +77,27 @@ const runBesideEachOther = async (tasks: Task[], width: number): Promise<LaneRes
   return results;
 };
 
-/** Everything: checks and quick tests two at a time, then what needs the machine for itself. */
+/** The test files of a folder dealt out to lanes, none of them empty. */
+const deal = (folder: string, lanes: number): Task[] => {
+  const files = testFiles(`test/${folder}`);
+  return Array.from({ length: lanes }, (_, at) => files.filter((_file, index) => index % lanes === at))
+    .filter(hand => hand.length > 0)
+    .map((hand, at) => lane(lanes > 1 ? `${folder} ${at + 1} of ${lanes}` : folder, hand, TWICE));
+};
+
+/**
+ * Everything, in three stages: what keeps a processor busy, with the conformance tests, which mostly wait, beside it; the
+ * calls; and last what kills processes.
+ */
 const runAll = async (): Promise<LaneResult[]> => {
   const root = readdirSync(join(ROOT, 'test')).filter(name => name.endsWith('.test.ts'));
   const quick = [...root.map(name => join(ROOT, 'test', name)), ...testFiles('test/unit')];
-  const beside = [...checks(), lane('unit', quick, TWICE), lane('api', testFiles('test/api'), TWICE)];
-  const results = await runBesideEachOther(
-    beside.filter(task => task.kind === 'check' || !task.name.endsWith(': 0 files')),
-    2,
-  );
-  for (const folder of ALONE) {
-    const files = testFiles(`test/${folder}`);
-    if (files.length > 0) results.push(await runTask(lane(folder, files, TWICE), true));
-  }
-  return results;
+  const first = [...deal('conformance', 1), ...checks(), lane('unit', quick, TWICE), ...deal('api', 1)];
+  return [
+    ...(await runBesideEachOther(first, 3)),
+    ...(await runBesideEachOther(deal('calls', CALL_LANES), CALL_LANES)),
+    ...(await runBesideEachOther(deal('durability', 1), 1)),
+  ];
 };
 
 /** `npm test -- [--grep text] file…` runs only these. */
