@@ -47,7 +47,7 @@ const checks = (): Task[] => [
     'warn',
     '--cache',
     '--cache-location',
-    `${CACHE}/prettier`,
+    `${CACHE}/prettier/.prettier-cache`,
     '.',
   ]),
 ];
