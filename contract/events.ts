@@ -44,7 +44,22 @@ export const STORED_EVENTS = [
   'number_created',
   'number_updated',
   'number_deleted',
+  'customer_created',
   'customer_updated',
+  'customer_deleted',
+  'customer_frozen',
+  'customer_recovered',
+  'customer_identity_verification_updated',
+  'agent_created',
+  'agent_updated',
+  'agent_status_updated',
+  'agent_deleted',
+  'tag_created',
+  'tag_updated',
+  'tag_deleted',
+  'contact_created',
+  'contact_updated',
+  'contact_deleted',
 ] as const;
 
 export type LiveEventType<K extends LiveKind = LiveKind> = (typeof LIVE_EVENTS)[K][number];

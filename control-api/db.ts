@@ -7,6 +7,9 @@ export type Transaction = Knex.Transaction;
 /** A database or a transaction in it: whatever a query can run on. */
 export type Queryable = Knex | Knex.Transaction;
 
+/** A query that is still being put together. */
+export type Rows = Knex.QueryBuilder;
+
 const { builtins } = pg.types;
 const asTimestamp = (text: string): string => parseTimestamp(text) ?? text;
 

@@ -6,6 +6,7 @@ import { validateActions } from '#flow/validate';
 import {
   hashPassword,
   newAccesskeyToken,
+  newDirectHash,
   newPassword,
   newSipLabel,
   newWebhookSecret,
@@ -56,6 +57,7 @@ const createAgent = async (trx: Transaction, customer_id: string, username: stri
     password: await hashPassword(password),
     name: 'Administrator',
     permission: PERMISSION.all,
+    direct_hash: newDirectHash(),
     tm_create: timestamp(),
   });
   return password;

@@ -29,7 +29,7 @@ export interface LivePage {
   page_size: number;
   page_token?: Timestamp | undefined;
   /** Only records with these values; an undefined one does not matter. */
-  only?: Record<string, string | undefined>;
+  only?: Record<string, unknown>;
 }
 
 interface Row<K extends LiveKind> {

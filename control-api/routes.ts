@@ -3,6 +3,7 @@ import { probeRoutes } from './http/probes.ts';
 import type { Route } from './http/route.ts';
 import { accesskeyRoutes } from './resources/accesskeys.ts';
 import { activeflowRoutes } from './resources/activeflows.ts';
+import { agentRoutes } from './resources/agents.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
 import { callControlRoutes } from './resources/call-controls.ts';
 import { callRecordingRoutes } from './resources/call-recordings.ts';
@@ -14,17 +15,20 @@ import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { mediaStreamRoutes } from './resources/media-stream.ts';
+import { meRoutes } from './resources/me.ts';
 import { numberRoutes } from './resources/numbers.ts';
+import { findable } from './resources/records.ts';
+import { tagRoutes } from './resources/tags.ts';
 import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 
-/** Every operation of the API. */
-export const routes: Route[] = [
+const all: Route[] = [
   ...probeRoutes,
   ...authRoutes,
   ...accesskeyRoutes,
   ...activeflowRoutes,
+  ...agentRoutes,
   ...availableNumberRoutes,
   ...callControlRoutes,
   ...callRoutes,
@@ -34,10 +38,15 @@ export const routes: Route[] = [
   ...extensionRoutes,
   ...flowRoutes,
   ...groupcallRoutes,
+  ...meRoutes,
   ...mediaStreamRoutes,
   ...numberRoutes,
   ...timelineRoutes,
   ...callRecordingRoutes,
   ...recordingRoutes,
   ...simulationRoutes,
+  ...tagRoutes,
 ];
+
+/** Every operation of the API. */
+export const routes: Route[] = all.map(findable);

@@ -43,14 +43,18 @@ export const bindBody = <S extends z.ZodType>(schema: S, body: unknown): z.outpu
   throw new PlatformError(reason, sentence(issue, valueAt(body, issue.path)));
 };
 
-/** Parses query parameters. Throws MISSING_REQUEST_PARAMETER or INVALID_REQUEST_PARAMETER, naming the parameter. */
+/**
+ * Parses query parameters. Throws MISSING_REQUEST_PARAMETER or INVALID_REQUEST_PARAMETER, naming the parameter, or the
+ * reason of the rule it breaks.
+ */
 export const bindQuery = <S extends z.ZodType>(schema: S, query: unknown): z.output<S> => {
   const parsed = schema.safeParse(query);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const missing = issue !== undefined && valueAt(query, issue.path) === undefined;
   const text = issue ? sentence(issue, valueAt(query, issue.path)) : 'A query parameter breaks a rule.';
-  throw new PlatformError(missing ? 'MISSING_REQUEST_PARAMETER' : 'INVALID_REQUEST_PARAMETER', text);
+  const reason = (issue && ownReason(issue)) ?? 'INVALID_REQUEST_PARAMETER';
+  throw new PlatformError(missing ? 'MISSING_REQUEST_PARAMETER' : reason, text);
 };
 
 /** Checks a path parameter that is a word and no id. Throws the reason of the rule it breaks. */

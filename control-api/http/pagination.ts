@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { parseTimestamp, toRfc3339, type Timestamp } from '#contract/time';
 
-const DEFAULT = 100;
+/** The largest page of most lists, and the usual one. */
+export const MOST_ROWS = 100;
 
-/** What a list route takes (accounts-and-plumbing 1.5), at most `most` rows. A size out of range is silently 100. */
-export const pageQueryUpTo = (most: number) =>
+/** What a list route takes (accounts-and-plumbing 1.5): at most `most` rows, `usual` when it is not said. A size out of range is silently 100. */
+export const pageQueryUpTo = (most: number, usual = MOST_ROWS) =>
   z.object({
     page_size: z
       .string()
       .regex(/^[+-]?\d{1,15}$/, 'must be an integer')
       .optional()
-      .transform(text => sizeOf(text, most))
+      .transform(text => (text === undefined ? usual : sizeOf(text, most)))
       .describe(`How many to return, at most ${most}.`)
-      .meta({ type: 'integer', default: DEFAULT, maximum: most }),
+      .meta({ type: 'integer', default: usual, maximum: most }),
     page_token: z
       .string()
       .refine(text => text === '' || parseTimestamp(text) !== undefined, 'must be a next_page_token')
@@ -20,12 +21,19 @@ export const pageQueryUpTo = (most: number) =>
       .transform(text => (text ? parseTimestamp(text) : undefined))
       .describe('The next_page_token of the page before.'),
   });
-export const pageQuery = pageQueryUpTo(DEFAULT);
+export const pageQuery = pageQueryUpTo(MOST_ROWS);
 export type Page = z.output<typeof pageQuery>;
 
-const sizeOf = (text: string | undefined, most: number): number => {
-  const size = Number(text ?? DEFAULT);
-  return size <= 0 || size > most ? DEFAULT : size;
+/** A page of a list, and the filters that narrow it. */
+export type ListQuery = Page & Record<string, unknown>;
+
+/** What a list takes that can be narrowed (1.6). */
+export const listQuery = (filters: z.ZodRawShape = {}, usual = MOST_ROWS) =>
+  pageQueryUpTo(MOST_ROWS, usual).extend(filters) as z.ZodObject & z.ZodType<ListQuery>;
+
+const sizeOf = (text: string, most: number): number => {
+  const size = Number(text);
+  return size <= 0 || size > most ? MOST_ROWS : size;
 };
 
 /** The schema of one page of a list. */

@@ -1,4 +1,5 @@
 import { PlatformError } from '#contract/errors';
+import { isSet } from '#contract/ids';
 import type { Identity } from './authenticate.ts';
 
 /** Bits of the `permission` field (accounts-and-plumbing 6.1). */
@@ -13,13 +14,16 @@ export const PERMISSION = {
 } as const;
 
 /**
- * What a route asks for: `public` needs no credentials; `agent` any identity of the customer; `manager` an admin or a
- * manager; `admin` an admin; `super` a project super admin (accounts-and-plumbing 6.3).
+ * What a route asks for: `public` needs no credentials; `login` an agent who logged in, of any level (6.4); `agent` any
+ * identity of the customer; `own` a manager, or the agent whose id is in the path; `manager` an admin or a manager;
+ * `admin` an admin; `super` a project super admin (accounts-and-plumbing 6.3).
  */
-export type Permission = 'public' | 'agent' | 'manager' | 'admin' | 'super';
+export type Permission = 'public' | 'login' | 'agent' | 'own' | 'manager' | 'admin' | 'super';
 
-const BITS: Record<Exclude<Permission, 'public'>, number> = {
-  agent: PERMISSION.customer,
+/** Bits of which an identity needs one; -1 asks for none. */
+const BITS: Record<Exclude<Permission, 'public' | 'login'>, number> = {
+  agent: -1,
+  own: PERMISSION.admin | PERMISSION.manager,
   manager: PERMISSION.admin | PERMISSION.manager,
   admin: PERMISSION.admin,
   super: PERMISSION.super_admin,
@@ -28,8 +32,18 @@ const BITS: Record<Exclude<Permission, 'public'>, number> = {
 /** True for an agent with the super-admin bit, who may act on any customer (6.2). */
 export const isSuperAdmin = (identity: Identity): boolean => (identity.permission & PERMISSION.super_admin) !== 0;
 
-/** Throws PERMISSION_DENIED when the identity lacks what the route asks for (6.2 step 3). */
-export const permit = (identity: Identity, required: Exclude<Permission, 'public'>): void => {
-  if (isSuperAdmin(identity) || (identity.permission & BITS[required]) !== 0) return;
+/**
+ * Throws PERMISSION_DENIED when the identity lacks what the route asks for (6.2 step 3), DIRECT_ACCESS_NOT_SUPPORTED when
+ * it asks for a login and this is none. `subject` is the id in the path.
+ */
+export const permit = (identity: Identity, required: Exclude<Permission, 'public'>, subject?: string): void => {
+  if (required === 'login') return mustHaveLoggedIn(identity);
+  if (isSuperAdmin(identity) || BITS[required] === -1 || (identity.permission & BITS[required]) !== 0) return;
+  if (required === 'own' && isSet(subject) && subject === identity.agent_id) return;
   throw new PlatformError('PERMISSION_DENIED', 'Your permission does not allow this operation.');
+};
+
+const mustHaveLoggedIn = (identity: Identity): void => {
+  if (identity.kind !== 'agent')
+    throw new PlatformError('DIRECT_ACCESS_NOT_SUPPORTED', 'This needs the token of an agent who logged in.');
 };

@@ -58,6 +58,8 @@ export interface Route {
   reasons: Reason[];
   /** Bodies of failures that are no error envelope, by status. */
   failures?: Record<number, z.ZodType>;
+  /** Reads the record that the path names, rejecting when there is none: asked before a refusal (6.2 step 6). */
+  find?(request: RouteRequest<Record<string, string>>): Promise<unknown>;
   handle(request: RouteRequest): Promise<unknown>;
 }
 

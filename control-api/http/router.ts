@@ -41,6 +41,19 @@ const answer = (route: Route, response: Response, result: unknown): void => {
   else response.json(reply.body);
 };
 
+/** Refuses who may not; what is not there is not found even then, so nobody learns of other customers' records (6.2). */
+const admit = async (route: Route, request: RouteRequest): Promise<void> => {
+  const params = request.params as Record<string, string>;
+  if (route.permission === 'public') return;
+  try {
+    permit(request.identity, route.permission, params['id']);
+  } catch (error) {
+    if (error instanceof PlatformError && error.reason === 'PERMISSION_DENIED')
+      await route.find?.({ ...request, params });
+    throw error;
+  }
+};
+
 /** The order of accounts-and-plumbing 1.1 and 6.2: authenticate, account status, binding, permission, handler. */
 const handlerOf =
   (route: Route, context: Context): RequestHandler =>
@@ -48,10 +61,10 @@ const handlerOf =
     const counted = route.surface === 'versioned';
     const identity = route.permission === 'public' ? NOBODY : await context.authenticator.identify(request, counted);
     response.locals['customer_id'] = identity.customer_id;
-    const bound = bind(route, request);
-    if (route.permission !== 'public') permit(identity, route.permission);
     const request_id = String(response.locals['request_id']);
-    answer(route, response, await route.handle({ context, identity, request_id, ...bound }));
+    const asked = { context, identity, request_id, ...bind(route, request) };
+    await admit(route, asked);
+    answer(route, response, await route.handle(asked));
   };
 
 /** Failures of the authentication group are a bare 400, except those of the account's status (8, 8.4). */

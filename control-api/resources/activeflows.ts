@@ -1,21 +1,29 @@
 import { z } from 'zod';
-import { activeflowSchema, type Activeflow } from '#contract/activeflow';
+import { activeflowSchema, REFERENCE_TYPES, type Activeflow } from '#contract/activeflow';
 import { PlatformError } from '#contract/errors';
 import { isSet, newId } from '#contract/ids';
+import { ACTIVEFLOW_STATUSES } from '#contract/machines/activeflow';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { withFlow } from './calls.ts';
 import { idParams } from './crud.ts';
 import { reference, variablesField, webhookMethod, webhookUri } from './fields.ts';
+import { byId, byWord } from './filters.ts';
 import { actionsField } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Flows being executed (voice-and-flows 7). */
-const activeflows: LiveResource<'activeflow'> = {
+export const activeflows: LiveResource<'activeflow'> = {
   kind: 'activeflow',
   title: 'Activeflow',
   path: '/activeflows',
   not_found: 'ACTIVEFLOW_NOT_FOUND',
   schema: activeflowSchema,
+  filters: {
+    status: byWord(ACTIVEFLOW_STATUSES, 'Only those with this status.'),
+    flow_id: byId('Only those of this flow.'),
+    reference_type: byWord(REFERENCE_TYPES, 'Only those that run for this kind of thing.'),
+    reference_id: byId('Only those that run for this call.'),
+  },
 };
 
 const createBody = z.object({

@@ -3,6 +3,7 @@ import type { ActionInput } from '#contract/action';
 import { addressSchema, isVirtualNumber, normalizeAddress, type Address } from '#contract/address';
 import { callSchema, type Call } from '#contract/call';
 import { PlatformError } from '#contract/errors';
+import { CALL_STATUSES } from '#contract/machines/call';
 import type { FlowTemplate } from '#contract/flow';
 import { groupcallSchema } from '#contract/groupcall';
 import { isSet } from '#contract/ids';
@@ -10,6 +11,7 @@ import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { idParams } from './crud.ts';
 import { isIdentityVerified } from './customer.ts';
 import { reference, variablesField } from './fields.ts';
+import { byId, byWord } from './filters.ts';
 import { actionsField, storeTemporary, templateOf, temporaryFlow } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
@@ -20,6 +22,14 @@ export const calls: LiveResource<'call'> = {
   path: '/calls',
   not_found: 'CALL_NOT_FOUND',
   schema: callSchema,
+  filters: {
+    status: byWord(CALL_STATUSES, 'Only those with this status.'),
+    direction: byWord(['incoming', 'outgoing'], 'Only those of this direction.'),
+    flow_id: byId('Only those that run this flow.'),
+    activeflow_id: byId('Only the call of this activeflow.'),
+    groupcall_id: byId('Only the legs of this groupcall.'),
+    owner_id: byId('Only those of this agent.'),
+  },
 };
 
 /** More destinations than this are refused. */

@@ -1,46 +1,24 @@
-import { z } from 'zod';
 import { conferencecallSchema } from '#contract/conferencecall';
 import { PlatformError } from '#contract/errors';
 import { CONFERENCECALL_STATUSES } from '#contract/machines/conferencecall';
-import { pageOf, pageQuery } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { idParams } from './crud.ts';
-import { findLive, getLive, type LiveResource } from './live.ts';
+import { byId, byWord } from './filters.ts';
+import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Participations of calls in conferences (voice-and-flows 13.4). */
-const conferencecalls: LiveResource<'conferencecall'> = {
+export const conferencecalls: LiveResource<'conferencecall'> = {
   kind: 'conferencecall',
   title: 'Conferencecall',
   path: '/conferencecalls',
   not_found: 'CONFERENCECALL_NOT_FOUND',
   schema: conferencecallSchema,
-};
-
-const id = (what: string) =>
-  z
-    .uuid()
-    .overwrite(text => text.toLowerCase())
-    .optional()
-    .describe(what);
-
-const list = defineRoute({
-  method: 'get',
-  path: conferencecalls.path,
-  operation_id: 'list_conferencecalls',
-  summary: 'List conferencecalls, newest first',
-  tag: conferencecalls.title,
-  permission: 'manager',
-  query: pageQuery.extend({
-    conference_id: id('Only those of this conference.'),
-    reference_id: id('Only those of this call.'),
-    status: z.enum(CONFERENCECALL_STATUSES).optional().describe('Only those with this status.'),
-  }),
-  response: pageOf(conferencecallSchema),
-  handle: ({ context, identity, query }) => {
-    const { page_size, page_token, ...only } = query;
-    return context.live.list('conferencecall', identity.customer_id, { page_size, page_token, only });
+  filters: {
+    conference_id: byId('Only those of this conference.'),
+    reference_id: byId('Only those of this call.'),
+    status: byWord(CONFERENCECALL_STATUSES, 'Only those with this status.'),
   },
-});
+};
 
 const kick = defineRoute({
   method: 'delete',
@@ -69,4 +47,4 @@ const kick = defineRoute({
   },
 });
 
-export const conferencecallRoutes: Route[] = [list, getLive(conferencecalls), kick];
+export const conferencecallRoutes: Route[] = [listLive(conferencecalls), getLive(conferencecalls), kick];

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CONFERENCE_TYPES, conferenceSchema, type Conference } from '#contract/conference';
 import { PlatformError } from '#contract/errors';
 import { isSet, newId } from '#contract/ids';
+import { CONFERENCE_STATUSES } from '#contract/machines/conference';
 import { NEVER } from '#contract/time';
 import { newDirectHash } from '../auth/secrets.ts';
 import { isSuperAdmin } from '../http/permit.ts';
@@ -9,17 +10,22 @@ import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import type { Found } from '../live.ts';
 import { idParams } from './crud.ts';
 import { detailField, nameField, reference } from './fields.ts';
+import { byWord } from './filters.ts';
 import { mustBeFlow } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 import { changesOf } from './resource.ts';
 
 /** Rooms that calls join (voice-and-flows 13). */
-const conferences: LiveResource<'conference'> = {
+export const conferences: LiveResource<'conference'> = {
   kind: 'conference',
   title: 'Conference',
   path: '/conferences',
   not_found: 'CONFERENCE_NOT_FOUND',
   schema: conferenceSchema,
+  filters: {
+    type: byWord(CONFERENCE_TYPES, 'Only those of this type.'),
+    status: byWord(CONFERENCE_STATUSES, 'Only those with this status.'),
+  },
 };
 
 /** The most that `data` may hold, as JSON. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RouteRequest } from '../http/route.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { pageFrom, pageOf, pageQuery } from '../http/pagination.ts';
+import { listQuery, pageFrom, pageOf } from '../http/pagination.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { render, type Resource, type ResourceOf } from './resource.ts';
 import { Store, type Scope, type Within } from './store.ts';
@@ -44,7 +44,7 @@ const listRoute = (resource: Resource): Route =>
     summary: `List ${plain(resource)}, newest first`,
     tag: resource.title,
     permission: resource.read,
-    query: pageQuery,
+    query: listQuery(resource.filters, resource.page_size),
     response: pageOf(resource.schema),
     async handle(request) {
       const rows = await new Store(resource, request.context.db).list(scopeOf(request), request.query);

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { newDirectHash } from '../auth/secrets.ts';
 import type { Queryable } from '../db.ts';
-import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
-import { crud, idParams, scopeOf } from './crud.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
+import { crud } from './crud.ts';
+import { regenerateHash } from './direct-hash.ts';
 import { detailField, nameField } from './fields.ts';
-import { defineResource, render } from './resource.ts';
-import { Store } from './store.ts';
+import { byText } from './filters.ts';
+import { defineResource } from './resource.ts';
 
 /** SIP accounts of phones (accounts-and-plumbing 18). */
 export const extensions = defineResource({
@@ -37,6 +38,7 @@ export const extensions = defineResource({
     direct_hash: z.string().describe('Forms the direct SIP URI.'),
   },
   secrets: ['password'],
+  filters: { extension: byText('Only the one with this extension number.') },
 });
 
 /** What the platform sets on a new extension of a customer (18.1). */
@@ -59,25 +61,6 @@ const forgetPhones = (request: RouteRequest, id: string, customer_id: string): v
     .catch((error: unknown) => context.log.warn({ err: error, extension_id: id }, 'phones not forgotten'));
 };
 
-/** Both spellings are served (17). */
-const regenerate = (spelling: 'direct-hash-regenerate' | 'direct_hash_regenerate'): Route =>
-  defineRoute({
-    method: 'post',
-    path: `/extensions/{id}/${spelling}`,
-    operation_id: `extension_${spelling.replaceAll('-', '_')}${spelling.includes('-') ? '' : '_underscored'}`,
-    summary: 'Give one extension a new direct hash; the old one is dead at once',
-    tag: 'Extension',
-    permission: 'manager',
-    params: idParams,
-    response: extensions.schema,
-    reasons: ['EXTENSION_NOT_FOUND'],
-    async handle(request) {
-      const store = new Store(extensions, request.context.db);
-      const changed = await store.update(scopeOf(request), request.params.id, { direct_hash: newDirectHash() });
-      return render(extensions, changed);
-    },
-  });
-
 const routes = crud(extensions, {
   async prepare({ context, identity }, body) {
     const set = await extensionColumns(context.db, context.sipDomain, identity.customer_id, body.extension);
@@ -88,8 +71,4 @@ const routes = crud(extensions, {
   },
 });
 
-export const extensionRoutes: Route[] = [
-  ...Object.values(routes),
-  regenerate('direct-hash-regenerate'),
-  regenerate('direct_hash_regenerate'),
-];
+export const extensionRoutes: Route[] = [...Object.values(routes), ...regenerateHash(extensions)];

@@ -2,20 +2,27 @@ import { z } from 'zod';
 import { addressSchema, normalizeAddress } from '#contract/address';
 import { PlatformError } from '#contract/errors';
 import { ANSWER_METHODS, groupcallSchema, RING_METHODS, type Groupcall } from '#contract/groupcall';
+import { GROUPCALL_STATUSES } from '#contract/machines/groupcall';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { admit, destinationsField, withFlow } from './calls.ts';
 import { idParams } from './crud.ts';
 import { reference, variablesField } from './fields.ts';
+import { byId, byWord } from './filters.ts';
 import { actionsField } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Several legs rung for one purpose (voice-and-flows 11). */
-const groupcalls: LiveResource<'groupcall'> = {
+export const groupcalls: LiveResource<'groupcall'> = {
   kind: 'groupcall',
   title: 'Groupcall',
   path: '/groupcalls',
   not_found: 'GROUPCALL_NOT_FOUND',
   schema: groupcallSchema,
+  filters: {
+    status: byWord(GROUPCALL_STATUSES, 'Only those with this status.'),
+    master_call_id: byId('Only those that this call placed.'),
+    owner_id: byId('Only those of this agent.'),
+  },
 };
 
 const createBody = z.object({

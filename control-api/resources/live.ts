@@ -3,7 +3,7 @@ import type { LiveResources as Shapes } from '#contract/events';
 import { PlatformError, type Reason } from '#contract/errors';
 import type { LiveKind } from '#contract/keys';
 import { NEVER } from '#contract/time';
-import { pageOf, pageQuery } from '../http/pagination.ts';
+import { listQuery, pageOf } from '../http/pagination.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import type { Found } from '../live.ts';
@@ -16,6 +16,8 @@ export interface LiveResource<K extends LiveKind> {
   path: string;
   not_found: Reason;
   schema: z.ZodType<Shapes[K]>;
+  /** Query parameters that narrow its list; each asks for records whose field of that name has the value. */
+  filters?: z.ZodRawShape;
 }
 
 /** The record a request names, live or finished. Rejects the not-found reason, for deleted ones too. */
@@ -40,9 +42,10 @@ export const listLive = <K extends LiveKind>(resource: LiveResource<K>): Route =
     summary: `List ${resource.path.slice(1)}, newest first`,
     tag: resource.title,
     permission: 'manager',
-    query: pageQuery,
+    query: listQuery(resource.filters),
     response: pageOf(resource.schema),
-    handle: ({ context, identity, query }) => context.live.list(resource.kind, identity.customer_id, query),
+    handle: ({ context, identity, query: { page_size, page_token, ...only } }) =>
+      context.live.list(resource.kind, identity.customer_id, { page_size, page_token, only }),
   });
 
 /** GET of one record. */

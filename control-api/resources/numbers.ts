@@ -4,14 +4,14 @@ import { PlatformError } from '#contract/errors';
 import { EMPTY_ID } from '#contract/ids';
 import { NEVER, timestamp } from '#contract/time';
 import type { Transaction } from '../db.ts';
-import { appendEvent } from '../events/log.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { crud, idParams, scopeOf } from './crud.ts';
 import { detailField, nameField, reference } from './fields.ts';
+import { byId, byText, byWord } from './filters.ts';
 import { isIdentityVerified } from './customer.ts';
 import { mustBeFlow } from './flow-store.ts';
-import { changesOf, defineResource, render, renderForEvent, type Row } from './resource.ts';
-import { Store } from './store.ts';
+import { changesOf, defineResource, render, type Row } from './resource.ts';
+import { Store, tellUpdated } from './store.ts';
 
 const fields = {
   number: z
@@ -39,6 +39,11 @@ export const numbers = defineResource({
   refusals: ['FLOW_NOT_FOUND', 'IDENTITY_VERIFICATION_REQUIRED'],
   fields,
   changeable: ['call_flow_id', 'message_flow_id', 'name', 'detail'],
+  filters: {
+    number: byText('Only this number.'),
+    type: byWord(['normal', 'virtual'], 'Only those of this type.'),
+    call_flow_id: byId('Only those whose callers run this flow.'),
+  },
   shown: {
     type: z.enum(['normal', 'virtual']).describe('Virtual numbers are routed inside the platform only.'),
     status: z.enum(['active', 'deleted']).describe('Whether it takes calls.'),
@@ -84,10 +89,7 @@ export const clearFlow = async (
       .where({ customer_id: customerId, [column]: flowId })
       .whereNull('tm_delete');
     const rows = await named.update({ [column]: EMPTY_ID, tm_update: timestamp() }).returning('*');
-    for (const row of rows) {
-      const event = { customer_id: customerId, event_type: 'number_updated', resource: 'number', request_id } as const;
-      await appendEvent(trx, { ...event, resource_id: row.id, data: renderForEvent(numbers, row) });
-    }
+    await tellUpdated(trx, numbers, rows, request_id);
   }
 };
 

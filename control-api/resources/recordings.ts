@@ -12,16 +12,23 @@ import {
 } from '#contract/recording';
 import type { Context } from '../http/context.ts';
 import { defineRoute, Reply, type Route, type RouteRequest } from '../http/route.ts';
+import { RECORDING_STATUSES } from '#contract/machines/recording';
 import { idParams } from './crud.ts';
+import { byId, byWord } from './filters.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** The audio of calls, kept (voice-and-flows 14). */
-const recordings: LiveResource<'recording'> = {
+export const recordings: LiveResource<'recording'> = {
   kind: 'recording',
   title: 'Recording',
   path: '/recordings',
   not_found: 'RECORDING_NOT_FOUND',
   schema: recordingSchema,
+  filters: {
+    status: byWord(RECORDING_STATUSES, 'Only those with this status.'),
+    reference_id: byId('Only those of this call.'),
+    activeflow_id: byId('Only those of this activeflow.'),
+  },
 };
 
 const playfileSchema = z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Reason } from '#contract/errors';
 import type { Timestamp } from '#contract/time';
+import type { Rows } from '../db.ts';
 import type { Permission } from '../http/permit.ts';
 
 /** What a stored resource is: tenancy, permission, events. */
@@ -24,6 +25,14 @@ interface Facts {
   refusals?: Reason[];
   /** Rows that lists show and writes reach; GET by id reaches the others too. */
   listed?: Record<string, unknown>;
+  /** Query parameters that narrow its list (1.6); each asks for rows whose column of that name has the value. */
+  filters?: z.ZodRawShape;
+  /** How rows are chosen by a filter that asks for something else than an equal column. */
+  narrow?: Record<string, (rows: Rows, value: unknown) => void>;
+  /** How many rows a page of its list has when nobody says. */
+  page_size?: number;
+  /** What a POST or PUT answers when a live row has the same unique value; ALREADY_EXISTS when left out. */
+  duplicate?: Reason;
 }
 
 /** A resource as declared, once. */

@@ -2,9 +2,9 @@ import { PlatformError } from '#contract/errors';
 import { STORED_EVENTS, type StoredEventType } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
-import { isDuplicate, type Db, type Queryable, type Transaction } from '../db.ts';
+import { isDuplicate, type Db, type Queryable, type Rows, type Transaction } from '../db.ts';
 import { appendEvent } from '../events/log.ts';
-import type { Page } from '../http/pagination.ts';
+import type { ListQuery } from '../http/pagination.ts';
 import { renderForEvent, type Resource, type Row } from './resource.ts';
 
 /** On whose behalf rows are touched. There is no way to a row without one. */
@@ -17,6 +17,9 @@ export interface Scope {
 }
 
 type Values = Record<string, unknown>;
+
+/** What an event says of a row; most are told as one of the first three. */
+type Verb = 'created' | 'updated' | 'deleted' | 'status_updated';
 
 /** More to write in the transaction of a change. */
 export type Within = (trx: Transaction, row: Row) => Promise<void>;
@@ -42,15 +45,15 @@ export class Store {
     this.#db = db;
   }
 
-  /** A page of the customer's live rows, newest first, and one more when there is one. */
-  async list(scope: Scope, page: Page): Promise<Row[]> {
+  /** A page of the customer's live rows, newest first, and one more when there is one; filters are fields of the page. */
+  async list(scope: Scope, { page_size, page_token, ...filters }: ListQuery): Promise<Row[]> {
     const { table, listed = {} } = this.#resource;
-    return this.#db<Row>(table)
+    const rows = this.#db<Row>(table)
       .where({ customer_id: scope.customer_id, ...listed })
       .whereNull('tm_delete')
-      .where('tm_create', '<', page.page_token ?? timestamp())
-      .orderBy('tm_create', 'desc')
-      .limit(page.page_size + 1);
+      .where('tm_create', '<', page_token ?? timestamp());
+    this.#narrow(rows, filters);
+    return rows.orderBy('tm_create', 'desc').limit(page_size + 1);
   }
 
   /** A live row; rejects with the resource's not-found reason. Another customer's row is not found either. */
@@ -59,24 +62,39 @@ export class Store {
   }
 
   /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
-  async insert(scope: Scope, values: Values): Promise<Row> {
+  async insert(scope: Scope, values: Values, within?: Within): Promise<Row> {
     const row = { id: newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
-    return this.#write(scope, 'created', async trx => {
+    const add = async (trx: Transaction): Promise<Row | undefined> => {
       const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
       return inserted;
-    });
+    };
+    return this.#write(scope, 'created', add, within);
   }
 
   /** Changes a live row. Nothing to change is a change too: `tm_update` moves and the event is told. */
-  async update(scope: Scope, id: string, values: Values): Promise<Row> {
+  async update(
+    scope: Scope,
+    id: string,
+    values: Values,
+    { told = 'updated', within }: { told?: Verb; within?: Within } = {},
+  ): Promise<Row> {
     const columns = { ...values, tm_update: timestamp() };
-    return this.#write(scope, 'updated', trx => this.#change(trx, scope, id, columns));
+    return this.#write(scope, told, trx => this.#change(trx, scope, id, columns), within);
   }
 
   /** Deletes a row softly; `values` are written with it, `within` runs in the same transaction. */
   async remove(scope: Scope, id: string, values: Values = {}, within?: Within): Promise<Row> {
     const columns = { ...values, tm_delete: timestamp() };
     return this.#write(scope, 'deleted', trx => this.#change(trx, scope, id, columns), within);
+  }
+
+  #narrow(rows: Rows, filters: Values): void {
+    for (const [name, value] of Object.entries(filters)) {
+      if (value === undefined) continue;
+      const narrow = this.#resource.narrow?.[name];
+      if (narrow) narrow(rows, value);
+      else rows.where(name, value as string);
+    }
   }
 
   #rows(db: Queryable, scope: Scope, id: string) {
@@ -98,7 +116,7 @@ export class Store {
 
   async #write(
     scope: Scope,
-    verb: 'created' | 'updated' | 'deleted',
+    verb: Verb,
     change: (trx: Transaction) => Promise<Row | undefined>,
     within?: Within,
   ): Promise<Row> {
@@ -109,24 +127,31 @@ export class Store {
       return row;
     };
     return (this.#db as Db).transaction(work).catch((error: unknown) => {
-      if (isDuplicate(error)) throw new PlatformError('ALREADY_EXISTS', `This ${this.#resource.name} exists already.`);
+      const { name, duplicate = 'ALREADY_EXISTS' } = this.#resource;
+      if (isDuplicate(error)) throw new PlatformError(duplicate, `This ${name} exists already.`);
       throw error;
     });
   }
 
-  async #tell(trx: Transaction, scope: Scope, verb: string, row: Row): Promise<void> {
-    const { name, told } = this.#resource;
-    const event_type = `${name}_${verb}`;
-    if (!told || !isStoredEvent(event_type)) return;
-    const { customer_id, id } = row;
-    const data = renderForEvent(this.#resource, row);
-    await appendEvent(trx, {
-      customer_id,
-      event_type,
-      resource: name,
-      resource_id: id,
-      data,
-      request_id: scope.request_id,
-    });
+  async #tell(trx: Transaction, scope: Scope, verb: Verb, row: Row): Promise<void> {
+    await tell(trx, this.#resource, verb, row, scope.request_id);
   }
 }
+
+const tell = async (trx: Transaction, resource: Resource, verb: Verb, row: Row, request_id: string): Promise<void> => {
+  const event_type = `${resource.name}_${verb}`;
+  if (!resource.told || !isStoredEvent(event_type)) return;
+  const { customer_id, id } = row;
+  const data = renderForEvent(resource, row);
+  await appendEvent(trx, { customer_id, event_type, resource: resource.name, resource_id: id, data, request_id });
+};
+
+/** Tells that rows changed which another change touched, in its transaction. */
+export const tellUpdated = async (
+  trx: Transaction,
+  resource: Resource,
+  rows: Row[],
+  request_id: string,
+): Promise<void> => {
+  for (const row of rows) await tell(trx, resource, 'updated', row, request_id);
+};

@@ -1,13 +1,16 @@
 import { strict as assert } from 'node:assert';
 import { accesskeys } from '../../../control-api/resources/accesskeys.ts';
+import { agents } from '../../../control-api/resources/agents.ts';
 import { extensions } from '../../../control-api/resources/extensions.ts';
 import { flows } from '../../../control-api/resources/flow-store.ts';
 import { numbers } from '../../../control-api/resources/numbers.ts';
+import { tags } from '../../../control-api/resources/tags.ts';
 import { testDatabase, type TestDatabase } from '../../support/database.ts';
 
 /** Columns that nobody is shown. */
 const HIDDEN: Record<string, string[]> = {
   accesskeys: ['token_hash'],
+  agents: ['password'],
   flows: ['persistent', 'tm_expire'],
 };
 
@@ -19,7 +22,7 @@ describe('tables and schemas', () => {
   });
   after(() => database.drop());
 
-  for (const resource of [accesskeys, extensions, flows, numbers])
+  for (const resource of [accesskeys, agents, extensions, flows, numbers, tags])
     it(`${resource.table} has exactly the columns that ${resource.title} shows, and the hidden ones`, async () => {
       const columns = Object.keys(await database.db(resource.table).columnInfo());
       const expected = [...Object.keys(resource.schema.shape), ...(HIDDEN[resource.table] ?? [])];

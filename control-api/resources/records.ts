@@ -1,0 +1,54 @@
+import type { LiveKind } from '#contract/keys';
+import type { Route } from '../http/route.ts';
+import { accesskeys } from './accesskeys.ts';
+import { activeflows } from './activeflows.ts';
+import { agents } from './agents.ts';
+import { calls } from './calls.ts';
+import { conferencecalls } from './conferencecalls.ts';
+import { conferences } from './conferences.ts';
+import { scopeOf } from './crud.ts';
+import { extensions } from './extensions.ts';
+import { flows } from './flow-store.ts';
+import { groupcalls } from './groupcalls.ts';
+import { findLive, type LiveResource } from './live.ts';
+import { numbers } from './numbers.ts';
+import { recordings } from './recordings.ts';
+import type { Resource } from './resource.ts';
+import { Store } from './store.ts';
+import { tags } from './tags.ts';
+
+type Find = NonNullable<Route['find']>;
+
+const stored =
+  (resource: Resource): Find =>
+  request =>
+    new Store(resource, request.context.db).get(scopeOf(request), request.params['id'] ?? '');
+
+const live =
+  <K extends LiveKind>(resource: LiveResource<K>): Find =>
+  request =>
+    findLive(resource, request, request.params['id'] ?? '');
+
+/** How the record behind `/{collection}/{id}…` is looked for. */
+const RECORDS: Record<string, Find> = {
+  '/accesskeys': stored(accesskeys),
+  '/activeflows': live(activeflows),
+  '/agents': stored(agents),
+  '/calls': live(calls),
+  '/conferencecalls': live(conferencecalls),
+  '/conferences': live(conferences),
+  '/extensions': stored(extensions),
+  '/flows': stored(flows),
+  '/groupcalls': live(groupcalls),
+  '/numbers': stored(numbers),
+  '/recordingfiles': live(recordings),
+  '/recordings': live(recordings),
+  '/tags': stored(tags),
+};
+
+/** A route that can tell a missing record from one that the caller may not touch (accounts-and-plumbing 6.2). */
+export const findable = (route: Route): Route => {
+  const [collection] = route.path.split('/{id}');
+  const find = collection !== route.path ? RECORDS[collection ?? ''] : undefined;
+  return find && !route.find ? { ...route, find } : route;
+};

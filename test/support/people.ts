@@ -1,0 +1,56 @@
+import { strict as assert } from 'node:assert';
+import { newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
+import {
+  hashPassword,
+  hashOfToken,
+  newAccesskeyToken,
+  newDirectHash,
+  newSipLabel,
+} from '../../control-api/auth/secrets.ts';
+import type { Answer, TestApi } from './api.ts';
+
+/** The reason of a refusal. */
+export const reasonOf = (answer: Answer): unknown =>
+  (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
+
+/** One password for all, hashed once: bcrypt is slow on purpose. */
+const PASSWORD = 'a password of a test';
+const HASH = hashPassword(PASSWORD);
+
+/** Adds a bare customer; resolves with its id. */
+export const addCustomer = async (api: TestApi, values: Record<string, unknown> = {}): Promise<string> => {
+  const id = newId();
+  const row = { id, email: `${id}@example.com`, status: 'active', sip_label: `${newSipLabel()}${id.slice(0, 6)}` };
+  await api.database.db('customers').insert({ ...row, tm_create: timestamp(), ...values });
+  return id;
+};
+
+/** Adds an agent of a customer, with a password that `tokenOf` takes. */
+export const addAgent = async (
+  api: TestApi,
+  customer_id: string,
+  permission: number,
+  values: Record<string, unknown> = {},
+): Promise<{ id: string; username: string; password: string }> => {
+  const id = newId();
+  const row = { id, customer_id, username: `${id}@example.com`, permission, direct_hash: newDirectHash() };
+  await api.database.db('agents').insert({ ...row, password: await HASH, tm_create: timestamp(), ...values });
+  return { id, username: row.username, password: PASSWORD };
+};
+
+/** Adds an accesskey of a customer; resolves with its token. */
+export const addAccesskey = async (api: TestApi, customer_id: string): Promise<string> => {
+  const token = newAccesskeyToken();
+  const secret = { token_hash: hashOfToken(token), token_prefix: token.slice(0, 11) };
+  const row = { id: newId(), customer_id, name: '', detail: '', ...secret, tm_create: timestamp() };
+  await api.database.db('accesskeys').insert({ ...row, tm_expire: '2999-01-01 00:00:00.000000' });
+  return token;
+};
+
+/** Logs in. */
+export const tokenOf = async (api: TestApi, username: string, password: string): Promise<string> => {
+  const answer = await api.request('POST', '/auth/login', { username, password }, { credentials: {} });
+  assert.equal(answer.status, 200, 'login refused');
+  return String(answer.body['token']);
+};
