@@ -158,6 +158,28 @@ export const commands = {
     body: z.object({ conference_id: z.uuid() }),
     result: conferenceSchema,
   },
+  'conference.recording_start': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: recordingOptionsSchema.extend({ conference_id: z.uuid() }),
+    result: conferenceSchema,
+  },
+  'conference.recording_stop': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({ conference_id: z.uuid() }),
+    result: conferenceSchema,
+  },
+  /** Like `call.media_stream`, with everybody in the conference on the other side. */
+  'conference.media_stream': {
+    to: 'owner',
+    repeatable: true,
+    ttl_ms: 5_000,
+    body: z.object({ conference_id: z.uuid(), encapsulation: z.enum(ENCAPSULATIONS) }),
+    result: z.object({ url: z.string() }),
+  },
   'conferencecall.kick': {
     to: 'owner',
     repeatable: true,

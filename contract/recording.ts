@@ -5,16 +5,16 @@ import { toRfc3339 } from './time.ts';
 
 const moment = z.string().nullable();
 
-/** The audio of a call, kept (voice-and-flows 14.1). */
+/** The audio of a call or a conference, kept (voice-and-flows 14.1). */
 export const recordingSchema = z
   .object({
     id: z.uuid(),
     customer_id: z.uuid(),
     owner_type: z.string().describe('Always empty.'),
     owner_id: z.string(),
-    activeflow_id: z.string().describe("The call's activeflow."),
-    reference_type: z.enum(['call', 'confbridge']),
-    reference_id: z.string().describe('The call that is recorded.'),
+    activeflow_id: z.string().describe("The call's activeflow; the empty UUID for a conference."),
+    reference_type: z.enum(['call', 'confbridge']).describe('confbridge: a conference.'),
+    reference_id: z.string().describe('The call or conference that is recorded.'),
     status: z.enum(RECORDING_STATUSES),
     format: z.literal('wav'),
     on_end_flow_id: z.string().describe('Run when the recording has ended.'),
@@ -24,7 +24,7 @@ export const recordingSchema = z
     tm_update: moment,
     tm_delete: moment,
   })
-  .meta({ id: 'Recording', description: 'The audio of a call, kept.' });
+  .meta({ id: 'Recording', description: 'The audio of a call or a conference, kept.' });
 export type Recording = z.infer<typeof recordingSchema>;
 
 /** A recording that has not begun. */
@@ -105,9 +105,9 @@ export const recordingFiles = (recording: Named) => {
     in: `${name}_in.wav`,
     /** What the party hears. */
     out: `${name}_out.wav`,
-    /** Both in one voice (platform-api, Recording: "mono, all audio mixed"). */
-    mixed: `${name}.wav`,
-    /** While it runs: the party left, what it hears right. */
+    /** All voices in one (platform-api, Recording: "mono, all audio mixed"); a conference's only file (14.1). */
+    mixed: recording.reference_type === 'call' ? `${name}.wav` : `${name}_in.wav`,
+    /** While it runs: of a call the party left, what it hears right; of a conference everybody. */
     capture: `${name}_capture.wav`,
     /** `RecordingContents`, written last: while it is missing the files are not whole. */
     contents: `${name}.json`,
@@ -119,7 +119,7 @@ export const MOST_PEAKS = 1000;
 
 /** What lies beside the files of an ended recording: their facts, computed once. */
 export const recordingContentsSchema = z.object({
-  /** False when the media-app died under the recording: the end of the call may be missing. */
+  /** False when the media-app died under the recording: the end may be missing. */
   complete: z.boolean(),
   files: z.array(
     z.object({
@@ -133,6 +133,15 @@ export const recordingContentsSchema = z.object({
 });
 export type RecordingContents = z.infer<typeof recordingContentsSchema>;
 
+/** The voices that are kept apart, each in a file for people to play: the two of a call, the one of a conference. */
+export const playedVoices = ({ reference_type }: Pick<Recording, 'reference_type'>) =>
+  reference_type === 'call'
+    ? ([
+        { voice: 'in', direction: 'in' },
+        { voice: 'out', direction: 'out' },
+      ] as const)
+    : ([{ voice: 'mixed', direction: '' }] as const);
+
 /** The `svc.recording.*` variables of the call's activeflow and of the on-end flow (voice-and-flows 5.4). */
 export const recordingVariables = (recording: Recording): Record<string, string> => {
   const files = recordingFiles(recording);
@@ -142,6 +151,8 @@ export const recordingVariables = (recording: Recording): Record<string, string>
     'svc.recording.reference_id': recording.reference_id,
     'svc.recording.format': recording.format,
     'svc.recording.recording_name': recordingName(recording),
-    'svc.recording.filenames': `${files.in},${files.out}`,
+    'svc.recording.filenames': playedVoices(recording)
+      .map(({ voice }) => files[voice])
+      .join(','),
   };
 };

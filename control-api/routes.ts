@@ -9,6 +9,8 @@ import { callControlRoutes } from './resources/call-controls.ts';
 import { callRecordingRoutes } from './resources/call-recordings.ts';
 import { callRoutes } from './resources/calls.ts';
 import { conferencecallRoutes } from './resources/conferencecalls.ts';
+import { conferenceRecordingRoutes } from './resources/conference-recordings.ts';
+import { conferenceTranscribeRoutes } from './resources/conference-transcribes.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
 import { customerRoutes } from './resources/customer.ts';
 import { extensionRoutes } from './resources/extensions.ts';
@@ -43,6 +45,8 @@ const all: Route[] = [
   ...numberRoutes,
   ...timelineRoutes,
   ...callRecordingRoutes,
+  ...conferenceRecordingRoutes,
+  ...conferenceTranscribeRoutes,
   ...recordingRoutes,
   ...simulationRoutes,
   ...tagRoutes,

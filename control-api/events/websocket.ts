@@ -7,7 +7,7 @@ import { PlatformError } from '#contract/errors';
 import type { Identity } from '../http/authenticate.ts';
 import { refuseUpgrade } from '../http/refuse-upgrade.ts';
 import { requestIdOf } from '../http/request-id.ts';
-import { streamedCall } from '../streams/path.ts';
+import { streamPath } from '../streams/path.ts';
 import { CLOSE, Connection } from './connection.ts';
 import { CustomerLogs, type CustomerLog } from './customer-log.ts';
 import type { LogFeed } from './feed.ts';
@@ -78,7 +78,7 @@ export class EventSocket {
     this.#given.log.warn({ err: error }, 'event socket: work failed, trying again');
 
   readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (streamedCall(request.url) !== undefined) return; // streams/media-streams.ts takes it
+    if (streamPath(request.url) !== undefined) return; // streams/media-streams.ts takes it
     const request_id = requestIdOf(request.headers['x-request-id']);
     const onError = (error: Error): void => this.#given.log.debug({ err: error }, 'client left during the upgrade');
     socket.on('error', onError);

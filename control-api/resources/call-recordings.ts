@@ -8,10 +8,11 @@ import { mustBeFlow } from './flow-store.ts';
 import { findLive } from './live.ts';
 
 /** The specification spells both paths with an underscore and with a hyphen; both are served (voice-and-flows 10). */
-const SPELLINGS = ['_', '-'] as const;
-type Spelling = (typeof SPELLINGS)[number];
+export const SPELLINGS = ['_', '-'] as const;
+export type Spelling = (typeof SPELLINGS)[number];
 
-const nameOf = (spelling: Spelling): string => (spelling === '_' ? '' : '_hyphen');
+/** What an operation's id ends with. */
+export const spelled = (spelling: Spelling): string => (spelling === '_' ? '' : '_hyphen');
 
 /** The call of a request and the node that holds it. */
 const liveCall = async (request: RouteRequest, id: string): Promise<{ call: Call; owner: string | undefined }> => {
@@ -23,7 +24,7 @@ const start = (spelling: Spelling): Route =>
   defineRoute({
     method: 'post',
     path: `/calls/{id}/recording${spelling}start`,
-    operation_id: `start_call_recording${nameOf(spelling)}`,
+    operation_id: `start_call_recording${spelled(spelling)}`,
     summary: 'Record a call that is progressing',
     tag: 'Call',
     permission: 'manager',
@@ -47,7 +48,7 @@ const stop = (spelling: Spelling): Route =>
   defineRoute({
     method: 'post',
     path: `/calls/{id}/recording${spelling}stop`,
-    operation_id: `stop_call_recording${nameOf(spelling)}`,
+    operation_id: `stop_call_recording${spelled(spelling)}`,
     summary: 'Stop the recording of a call',
     tag: 'Call',
     permission: 'manager',

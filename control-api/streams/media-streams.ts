@@ -10,7 +10,7 @@ import { permit } from '../http/permit.ts';
 import { refuseUpgrade } from '../http/refuse-upgrade.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { mediaStreamAddress } from '../resources/media-stream.ts';
-import { streamedCall } from './path.ts';
+import { type StreamPath, streamPath } from './path.ts';
 import { Relay } from './relay.ts';
 
 const MOST_STREAMS = 2000;
@@ -21,7 +21,7 @@ const PING_MS = 10_000;
 /** How often the credential of every stream is looked at again. */
 const IDENTIFY_MS = 60_000;
 
-/** GET /v1.0/calls/{id}/media_stream: everything is checked before the upgrade, then audio goes both ways. */
+/** GET /v1.0/calls/{id}/media_stream and the same of conferences: everything is checked before the upgrade, then audio goes both ways. */
 export class MediaStreams {
   readonly #server: Server;
   readonly #context: Context;
@@ -53,12 +53,12 @@ export class MediaStreams {
   }
 
   readonly #upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const id = streamedCall(request.url);
-    if (id === undefined) return;
+    const path = streamPath(request.url);
+    if (path === undefined) return;
     const request_id = requestIdOf(request.headers['x-request-id']);
     const onError = (error: Error): void => this.#context.log.debug({ err: error }, 'client left during the upgrade');
     socket.on('error', onError);
-    this.#open(request, id, request_id)
+    this.#open(request, path, request_id)
       .then(node => {
         if (socket.destroyed) return node.terminate();
         socket.off('error', onError);
@@ -72,8 +72,8 @@ export class MediaStreams {
       .catch((error: unknown) => refuseUpgrade({ socket, request, request_id, log: this.#context.log }, error));
   };
 
-  /** The connection to the node that holds the call, not read yet. */
-  async #open(request: IncomingMessage, id: string, request_id: string): Promise<WebSocket> {
+  /** The connection to the node that holds the call or conference, not read yet. */
+  async #open(request: IncomingMessage, { collection, id }: StreamPath, request_id: string): Promise<WebSocket> {
     if (this.#stopped || this.#relays.size >= MOST_STREAMS)
       throw new PlatformError('SERVICE_UNAVAILABLE', 'No more media streams at the moment.');
     this.#context.limits.countAddress('versioned', request);
@@ -81,7 +81,8 @@ export class MediaStreams {
     const params = bindParams({ id });
     const query = new URL(request.url ?? '', 'ws://localhost').searchParams;
     const asked = { context: this.#context, identity, params, query: {}, body: undefined, request_id };
-    return this.#connect(await mediaStreamAddress(asked, params['id'] ?? '', query.get('encapsulation')));
+    const path = { collection, id: params['id'] ?? '' };
+    return this.#connect(await mediaStreamAddress(asked, path, query.get('encapsulation')));
   }
 
   async #identify(request: IncomingMessage, counted: boolean) {

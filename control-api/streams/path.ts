@@ -1,4 +1,13 @@
-const PATH = /^\/v1\.0\/calls\/([^/]+)\/media_stream$/;
+const PATH = /^\/v1\.0\/(calls|conferences)\/([^/]+)\/media_stream$/;
 
-/** The call whose media stream a request asks for, as it is written in the path; undefined for any other request. */
-export const streamedCall = (url: string | undefined): string | undefined => PATH.exec(url?.split('?')[0] ?? '')?.[1];
+/** What a media stream is asked of, as it is written in the path. */
+export interface StreamPath {
+  collection: 'calls' | 'conferences';
+  id: string;
+}
+
+/** The call or conference whose media stream a request asks for; undefined for any other request. */
+export const streamPath = (url: string | undefined): StreamPath | undefined => {
+  const [, collection, id] = PATH.exec(url?.split('?')[0] ?? '') ?? [];
+  return collection && id ? { collection: collection as StreamPath['collection'], id } : undefined;
+};

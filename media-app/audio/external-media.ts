@@ -68,7 +68,7 @@ export const startExternalMedia = async (
 ): Promise<void> => {
   const { services, audio, log } = session;
   if (!URL.canParse(request.url)) throw new Error('the address of external media is none');
-  const stream = new AudioStream({ call: session, audio, road: services.road, log, external: true });
+  const stream = new AudioStream({ of: session, audio, road: services.road, log, external: true });
   try {
     const open = request.transport === 'udp' ? openDatagrams : openSocket;
     const far = await open(new URL(request.url), services.resolve);

@@ -1,23 +1,25 @@
 import type { EventEmitter } from 'node:events';
 import type { Log } from '../log.ts';
 import type { ForkMix, MediaEndpoint } from '../media/endpoint.ts';
-import type { CallAudio, CallStream, StreamedCall } from './call-audio.ts';
 import type { Encapsulation } from './encapsulation.ts';
 import { AudioFork } from './fork.ts';
 import type { AudioRoad } from './road.ts';
+import type { RunningStream, Streamed, Streams } from './streams.ts';
 
-/** Whoever gets a call's audio and sends other audio, in frames of an encapsulation. */
+/** Whoever gets the audio of a call or conference and sends other audio, in frames of an encapsulation. */
 export interface FarEnd extends EventEmitter<{ frame: [frame: Buffer]; closed: [] }> {
   send(frame: Buffer): void;
   close(): void;
 }
 
 interface Given {
-  call: StreamedCall;
-  audio: CallAudio;
+  of: Streamed;
+  audio: Streams;
   road: AudioRoad;
   log: Log;
   external?: boolean;
+  /** Told once, when it has ended. */
+  onEnd?: () => void;
 }
 
 /** What the far end hears and who hears it, seen from the call (contract/external-media.ts). */
@@ -37,10 +39,10 @@ const rightOf = (samples: Buffer): Buffer => {
 };
 
 /**
- * One stream between a call and a far end, for as long as both are there. What the far end sends is heard by the party
+ * One stream between a call or conference and a far end, for as long as both are there. What the far end sends is heard by the party
  * and, while the call is bridged, by the other side.
  */
-export class AudioStream implements CallStream {
+export class AudioStream implements RunningStream {
   readonly external: boolean;
   readonly #given: Given;
   #far: FarEnd | undefined;
@@ -49,7 +51,7 @@ export class AudioStream implements CallStream {
   #other: { endpoint: MediaEndpoint; fork: Promise<AudioFork | undefined> } | undefined;
   #over = false;
 
-  /** Takes one of the call's places. Throws a PlatformError when there is none. */
+  /** Takes one of the places. Throws a PlatformError when there is none. */
   constructor(given: Given) {
     this.#given = given;
     this.external = given.external ?? false;
@@ -62,7 +64,7 @@ export class AudioStream implements CallStream {
     far.once('closed', () => this.end());
     try {
       if (this.#over) throw new Error('the stream is over already');
-      const { endpoint } = this.#given.call;
+      const { endpoint } = this.#given.of;
       if (!endpoint) throw new Error('the call has no media');
       const fork = (this.#fork = await AudioFork.open(this.#given.road, endpoint, MIX[directions.listen]));
       if (this.#over) return void fork.close();
@@ -84,12 +86,13 @@ export class AudioStream implements CallStream {
     this.#far?.close();
     void this.#fork?.close();
     void this.#other?.fork.then(fork => fork?.close());
+    this.#given.onEnd?.();
   }
 
   #speak(samples: Buffer | undefined, { speak }: Directions): void {
     if (!samples || this.#over) return;
     if (speak !== 'in') this.#fork?.send(samples);
-    const other = speak === 'out' ? undefined : this.#given.call.peerEndpoint;
+    const other = speak === 'out' ? undefined : this.#given.of.peerEndpoint;
     if (other) void this.#towards(other).then(fork => fork?.send(samples));
   }
 

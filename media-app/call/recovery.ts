@@ -40,7 +40,7 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   },
   conference: data => {
     const step = conferenceMachine.step(data.status, 'fail');
-    const ended = { ...data, conferencecall_ids: [], tm_end: timestamp() };
+    const ended = { ...data, conferencecall_ids: [], recording_id: EMPTY_ID, tm_end: timestamp() };
     return step && { event: 'conference_updated', data: { ...ended, status: step.to } };
   },
   conferencecall: data => {
@@ -134,7 +134,8 @@ export class Recovery {
 
   /** A conference room outlives its node: whoever was in it is gone, and it waits for the next. */
   async #takeOver(record: LiveRecord<'conference'>): Promise<void> {
-    await this.#store.commit(record, { ...record.data, conferencecall_ids: [] }, { events: ['conference_updated'] });
+    const empty = { ...record.data, conferencecall_ids: [], recording_id: EMPTY_ID };
+    await this.#store.commit(record, empty, { events: ['conference_updated'] });
     this.#estate.adopt(record);
   }
 

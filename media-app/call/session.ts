@@ -10,7 +10,7 @@ import { timestamp } from '#contract/time';
 import type { CallTrace } from '#contract/timeline';
 import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
-import { CallAudio } from '../audio/call-audio.ts';
+import { Streams } from '../audio/streams.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { CallRecordings } from '../recording/of-call.ts';
@@ -76,7 +76,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   readonly recordings: CallRecordings;
   readonly flow: ActiveflowSession | undefined;
   /** What streams the call's audio out and other audio in. */
-  readonly audio = new CallAudio();
+  readonly audio = new Streams('call');
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;

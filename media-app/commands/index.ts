@@ -9,6 +9,9 @@ import { callMediaStream } from './call-media-stream.ts';
 import type { CommandHandlers } from './catalogue.ts';
 import { conferenceCreate } from './conference-create.ts';
 import { conferenceDelete } from './conference-delete.ts';
+import { conferenceMediaStream } from './conference-media-stream.ts';
+import { conferenceRecordingStart } from './conference-recording-start.ts';
+import { conferenceRecordingStop } from './conference-recording-stop.ts';
 import { conferenceUpdate } from './conference-update.ts';
 import { conferencecallKick } from './conferencecall-kick.ts';
 import { extensionUnregister } from './extension-unregister.ts';
@@ -35,6 +38,9 @@ export const handlers: CommandHandlers = {
   'conference.create': conferenceCreate,
   'conference.update': conferenceUpdate,
   'conference.delete': conferenceDelete,
+  'conference.recording_start': conferenceRecordingStart,
+  'conference.recording_stop': conferenceRecordingStop,
+  'conference.media_stream': conferenceMediaStream,
   'conferencecall.kick': conferencecallKick,
   'extension.unregister': extensionUnregister,
 };

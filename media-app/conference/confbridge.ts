@@ -1,7 +1,12 @@
 import { EventEmitter } from 'node:events';
 import type { ConferenceType } from '#contract/conference';
 import type { CallSession } from '../call/session.ts';
+import { deferred } from '../deferred.ts';
+import { withDeadline } from '../media/deadline.ts';
+import type { MediaEndpoint } from '../media/endpoint.ts';
 
+/** How long a media server may take to seat a leg of ours. */
+const SEAT_MS = 5000;
 const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
 
 interface Given {
@@ -18,12 +23,20 @@ interface Given {
  * came in first. Type `conference` mixes any number; type `connect` lets the first hear ringback until a second comes,
  * and is over when one of them leaves.
  *
- * Emits `joined` and `leaved` with the call, also `leaved` for a call that was not let in, and `closed`.
+ * Emits `joined` and `leaved` with the call, also `leaved` for a call that was not let in, `digit` for every key that one of
+ * them presses, and `closed`.
  */
-export class Confbridge extends EventEmitter<{ joined: [call: CallSession]; leaved: [call: CallSession]; closed: [] }> {
+export class Confbridge extends EventEmitter<{
+  joined: [call: CallSession];
+  leaved: [call: CallSession];
+  digit: [digit: string];
+  closed: [];
+}> {
   readonly id: string;
   readonly #given: Given;
   readonly #members = new Map<string, AbortController>();
+  /** Legs of ours that record or stream. */
+  readonly #own = new Set<MediaEndpoint>();
   /** Aborts when a connect bridge has company: what the first one waits for. */
   readonly #company = new AbortController();
   #server: string;
@@ -53,11 +66,14 @@ export class Confbridge extends EventEmitter<{ joined: [call: CallSession]; leav
   async join(call: CallSession, signal: AbortSignal): Promise<void> {
     if (this.#members.has(call.id)) throw new Error('the call is in this bridge already');
     const put = new AbortController();
+    const press = (digit: string) => this.emit('digit', digit);
     this.#members.set(call.id, put);
+    call.leg.on('digit', press);
     try {
       if (this.#closed || !this.#given.mayEnter(call)) throw new Error('the bridge does not let the call in');
       await this.#stay(call, AbortSignal.any([signal, put.signal]));
     } finally {
+      call.leg.off('digit', press);
       this.#members.delete(call.id);
       this.emit('leaved', call);
       if (this.#given.type === 'connect' && this.size === 1) this.close();
@@ -67,8 +83,25 @@ export class Confbridge extends EventEmitter<{ joined: [call: CallSession]; leav
   /** Why a call's media cannot be mixed here; `undefined` when it can, or has none yet. */
   refusal(call: CallSession): string | undefined {
     const { endpoint } = call;
-    if (!endpoint || endpoint.server === this.#server || this.#othersThan(call).length === 0) return undefined;
+    if (!endpoint || this.#mixes(endpoint, call)) return undefined;
     return `the call's media is on ${endpoint.server}, the conference on ${this.#server}; bridging between media servers does not exist yet`;
+  }
+
+  /**
+   * Seats a leg of ours, which is counted nowhere; while it sits the bridge stays on its media server. Resolves once it sits.
+   * Rejects when its media server is another one or does not let it in.
+   */
+  async seat(endpoint: MediaEndpoint, flags: readonly string[]): Promise<{ left: Promise<void> }> {
+    if (!this.#mixes(endpoint)) throw new Error(`the conference is on ${this.#server}, not on ${endpoint.server}`);
+    this.#server = endpoint.server;
+    this.#own.add(endpoint);
+    const sits = deferred<void>();
+    const left = endpoint
+      .conference(this.id, new AbortController().signal, () => sits.resolve(), flags)
+      .finally(() => this.#own.delete(endpoint));
+    const out = left.then(() => Promise.reject(new Error('the leg is out of the conference')));
+    await withDeadline(Promise.race([sits.promise, out]), SEAT_MS, 'a seat in the conference');
+    return { left: left.catch(() => undefined) }; // out is out
   }
 
   /** Puts one call out. False when it is not in. */
@@ -107,7 +140,9 @@ export class Confbridge extends EventEmitter<{ joined: [call: CallSession]; leav
     if (!enough.aborted) await new Promise(resolve => enough.addEventListener('abort', resolve, { once: true }));
   }
 
-  #othersThan(call: CallSession): string[] {
-    return [...this.#members.keys()].filter(id => id !== call.id);
+  /** Whether a leg can be mixed: the bridge is on its media server, or on none yet. */
+  #mixes({ server }: MediaEndpoint, call?: CallSession): boolean {
+    const others = [...this.#members.keys()].filter(id => id !== call?.id);
+    return server === this.#server || others.length + this.#own.size === 0;
   }
 }

@@ -2,14 +2,16 @@ import { type Conference, type ConferenceSettings, newConference } from '#contra
 import type { Conferencecall } from '#contract/conferencecall';
 import { PlatformError } from '#contract/errors';
 import type { LiveEventType, LiveRecord } from '#contract/events';
-import { newId } from '#contract/ids';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { conferenceMachine } from '#contract/machines/conference';
 import { NEVER, timestamp } from '#contract/time';
 import type { ConferenceEntry } from '#flow/action';
+import { Streams } from '../audio/streams.ts';
 import { Mailbox } from '../call/mailbox.ts';
 import type { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
 import type { Log } from '../log.ts';
+import { ConferenceRecordings, type RecordedConference } from '../recording/of-conference.ts';
 import type { Services } from '../services.ts';
 import { Confbridge } from './confbridge.ts';
 import { Deadline } from './deadline.ts';
@@ -33,15 +35,18 @@ export const adoptConference = (services: Services, record: LiveRecord<'conferen
  * One conference (voice-and-flows 13): its record, its participants and the bridge that mixes them. Everything that
  * happens to it or to a participant goes through one mailbox, so a join never races a deletion.
  */
-export class ConferenceSession {
+export class ConferenceSession implements RecordedConference {
   readonly bridge: Confbridge;
+  readonly mailbox: Mailbox;
+  readonly log: Log;
+  readonly recordings: ConferenceRecordings;
+  /** What streams the conference out and other audio in. */
+  readonly audio = new Streams('conference');
   readonly #services: Services;
-  readonly #log: Log;
-  readonly #mailbox: Mailbox;
   readonly #record: LiveRecord<'conference'>;
   readonly #requestId: string;
   readonly #participants = new Map<string, Participant>();
-  readonly #timeout = new Deadline(() => this.#mailbox.drop('timeout', () => this.#delete()));
+  readonly #timeout = new Deadline(() => this.mailbox.drop('timeout', () => this.#delete()));
   #check: NodeJS.Timeout | undefined;
   #handingOver = false;
   #disposed = false;
@@ -49,8 +54,8 @@ export class ConferenceSession {
   constructor(services: Services, record: LiveRecord<'conference'>, requestId: string) {
     const { id, type } = record.data;
     this.#services = services;
-    this.#log = services.log.child({ conference_id: id });
-    this.#mailbox = new Mailbox(this.#log);
+    this.log = services.log.child({ conference_id: id });
+    this.mailbox = new Mailbox(this.log);
     this.#requestId = requestId;
     this.#record = record;
     this.bridge = new Confbridge({
@@ -59,6 +64,7 @@ export class ConferenceSession {
       server: services.media.pick(),
       mayEnter: call => this.#of(call)?.status === 'joining',
     });
+    this.recordings = new ConferenceRecordings(services, this);
     this.#listen();
   }
 
@@ -71,7 +77,7 @@ export class ConferenceSession {
   async create(): Promise<Conference> {
     const created = this.conference;
     this.#timeout.set(created.timeout);
-    await this.#mailbox.post(() => this.#commit({}, ['conference_created']));
+    await this.mailbox.post(() => this.#commit({}, ['conference_created']));
     if (this.#disposed) throw new PlatformError('ALREADY_EXISTS', 'A conference with this id exists already.');
     this.#begin();
     return created;
@@ -79,7 +85,7 @@ export class ConferenceSession {
 
   /** Goes on where another node left it, with what is left of its time. */
   resume(): void {
-    this.#log.warn('went on with a conference whose media-app is gone');
+    this.log.warn('went on with a conference whose media-app is gone');
     this.#timeout.until(Number(this.#record.internal['expires_at'] ?? 0));
     this.#begin();
   }
@@ -89,13 +95,13 @@ export class ConferenceSession {
    * @throws Error why it may not come in
    */
   admit(call: CallSession): Promise<ConferenceEntry> {
-    return this.#mailbox.post(async () => {
+    return this.mailbox.post(async () => {
       const refusal = this.#refusal(call);
       if (refusal) throw new Error(refusal);
       const participant = new Participant(call, this.conference.id);
       await participant.create();
       this.#participants.set(participant.id, participant);
-      call.once('ended', () => this.#mailbox.drop('call ended', () => this.#callEnded(participant)));
+      call.once('ended', () => this.mailbox.drop('call ended', () => this.#callEnded(participant)));
       const { pre_flow_id } = this.conference;
       return { conferencecall_id: participant.id, confbridge_id: this.bridge.id, pre_flow_id };
     });
@@ -106,7 +112,7 @@ export class ConferenceSession {
    * @throws PlatformError STATE_INVALID when the conference is ending
    */
   update(changes: Partial<ConferenceSettings & { direct_hash: string }>): Promise<Conference> {
-    return this.#mailbox.post(async () => {
+    return this.mailbox.post(async () => {
       if (!this.#up) throw new PlatformError('STATE_INVALID', 'The conference is ending.');
       if (changes.timeout !== undefined) this.#timeout.set(changes.timeout);
       await this.#commit(changes, ['conference_updated']);
@@ -116,12 +122,12 @@ export class ConferenceSession {
 
   /** Deletes it, by a client or by its timeout: nobody comes in any more and everybody is put out. Idempotent. */
   end(): Promise<Conference> {
-    return this.#mailbox.post(() => this.#delete());
+    return this.mailbox.post(() => this.#delete());
   }
 
   /** Ends it without deleting it: a connect conference lost one of its two, or its node stops. */
   terminate(): void {
-    this.#mailbox.drop('terminate', async () => {
+    this.mailbox.drop('terminate', async () => {
       if (!this.#disposed && (await this.#enter('terminate'))) await this.#putAllOut();
     });
   }
@@ -132,10 +138,15 @@ export class ConferenceSession {
    */
   handOver(): void {
     if (this.conference.type === 'connect') return this.terminate();
-    this.#mailbox.drop('hand over', async () => {
+    this.#silence();
+    this.mailbox.drop('hand over', async () => {
       this.#handingOver = this.#up;
       await this.#maybeOver();
     });
+  }
+
+  async note(changes: Partial<Conference>): Promise<void> {
+    if (!conferenceMachine.isFinal(this.conference.status)) await this.#commit(changes, []);
   }
 
   /**
@@ -143,7 +154,7 @@ export class ConferenceSession {
    * @returns undefined when it is not one of this conference's present participants
    */
   kick(participantId: string): Promise<Conferencecall | undefined> {
-    return this.#mailbox.post(async () => {
+    return this.mailbox.post(async () => {
       const participant = this.#participants.get(participantId);
       if (!participant || !(await participant.enter('leave'))) return participant?.record;
       const leaving = participant.record;
@@ -166,21 +177,27 @@ export class ConferenceSession {
     return deleted;
   }
 
+  /** Nothing records it or streams it any more. */
+  #silence(): void {
+    this.recordings.end();
+    this.audio.end();
+  }
+
   #begin(): void {
     const { registry, settings } = this.#services;
     registry.conferences.set(this.conference.id, this);
     registry.confbridges.set(this.bridge.id, this.bridge);
-    this.#mailbox.drop('ready', async () => void (await this.#enter('ready')));
+    this.mailbox.drop('ready', async () => void (await this.#enter('ready')));
     this.#check = setInterval(
-      () => this.#mailbox.drop('health check', () => this.#checkAll()),
+      () => this.mailbox.drop('health check', () => this.#checkAll()),
       settings.CONFERENCE_CHECK_MS,
     );
   }
 
   #listen(): void {
     const { bridge } = this;
-    bridge.on('joined', call => this.#mailbox.drop('joined', () => this.#joined(call)));
-    bridge.on('leaved', call => this.#mailbox.drop('leaved', () => this.#leaved(call)));
+    bridge.on('joined', call => this.mailbox.drop('joined', () => this.#joined(call)));
+    bridge.on('leaved', call => this.mailbox.drop('leaved', () => this.#leaved(call)));
     bridge.on('closed', () => this.terminate());
   }
 
@@ -262,7 +279,7 @@ export class ConferenceSession {
   async #checkAll(): Promise<void> {
     for (const participant of [...this.#participants.values()]) {
       if (!participant.unwell(this.conference.status === 'progressing')) continue;
-      this.#log.warn({ conferencecall_id: participant.id, call_id: participant.call.id }, 'a participant is put out');
+      this.log.warn({ conferencecall_id: participant.id, call_id: participant.call.id }, 'a participant is put out');
       await participant.enter('leave');
       await this.#putOut(participant);
     }
@@ -275,8 +292,10 @@ export class ConferenceSession {
   ): Promise<boolean> {
     const step = conferenceMachine.step(this.conference.status, event);
     if (!step) return false;
-    this.#log.info({ status: step.to }, `conference ${step.to}`);
-    await this.#commit({ ...extra, status: step.to }, [...events], step);
+    this.log.info({ status: step.to }, `conference ${step.to}`);
+    const recorded = step.to === 'progressing' ? {} : { recording_id: EMPTY_ID };
+    await this.#commit({ ...extra, ...recorded, status: step.to }, [...events], step);
+    if (step.to === 'terminating') this.#silence();
     return true;
   }
 
@@ -291,7 +310,7 @@ export class ConferenceSession {
       await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);
     } catch (error) {
       if (!(error instanceof LostRecordError)) throw error;
-      this.#log.error({ error: error.message }, 'another node holds this conference; letting go of it');
+      this.log.error({ error: error.message }, 'another node holds this conference; letting go of it');
       this.#dispose();
     }
   }

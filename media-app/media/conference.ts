@@ -1,6 +1,6 @@
 import type { Endpoint, EslEvent } from 'drachtio-fsmrf';
 
-const MAINTENANCE = 'esl::event::CUSTOM::*';
+export const MAINTENANCE = 'esl::event::CUSTOM::*';
 
 /**
  * One leg's seat in a conference of its media server. The conference is made with its first member and is gone with its
@@ -10,13 +10,15 @@ const MAINTENANCE = 'esl::event::CUSTOM::*';
 export class ConferenceSeat {
   readonly #endpoint: Endpoint;
   readonly #name: string;
+  readonly #flags: readonly string[];
   readonly #onJoined: () => void;
   #member: string | undefined;
   #leaving = false;
 
-  constructor(endpoint: Endpoint, name: string, onJoined: () => void) {
+  constructor(endpoint: Endpoint, name: string, flags: readonly string[], onJoined: () => void) {
     this.#endpoint = endpoint;
     this.#name = name;
+    this.#flags = flags;
     this.#onJoined = onJoined;
   }
 
@@ -26,7 +28,8 @@ export class ConferenceSeat {
     const hear = (event: EslEvent) => this.#hear(event);
     conn?.on(MAINTENANCE, hear);
     try {
-      await this.#endpoint.execute('conference', `${this.#name}@default`);
+      const flags = this.#flags.length > 0 ? `+flags{${this.#flags.join('|')}}` : '';
+      await this.#endpoint.execute('conference', `${this.#name}@default${flags}`);
     } finally {
       conn?.removeListener(MAINTENANCE, hear);
     }

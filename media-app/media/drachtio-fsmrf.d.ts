@@ -13,6 +13,7 @@ declare module 'drachtio-fsmrf' {
     disconnect(): void;
     on(event: string, listener: (event: EslEvent) => void): unknown;
     removeListener(event: string, listener: (event: EslEvent) => void): unknown;
+    filter(header: string, value: string): void;
     api(command: string, args: string, callback: (event: EslEvent) => void): void;
   }
 

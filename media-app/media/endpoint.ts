@@ -6,9 +6,11 @@ import type { Log } from '../log.ts';
 import { deferred } from '../deferred.ts';
 import { type ForkRequest, startFork } from './audio-fork.ts';
 import { ConferenceSeat } from './conference.ts';
+import { ConferenceRecorder } from './conference-recorder.ts';
 import { withDeadline } from './deadline.ts';
 import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
+import { inQuotes } from './in-quotes.ts';
 
 export type { ForkMix } from './audio-fork.ts';
 
@@ -17,9 +19,6 @@ const COMMAND_DEADLINE_MS = 5000;
 const FACTS_DEADLINE_MS = 1000;
 /** How long a media server may take to finish a file that it says it does not record. */
 const FLUSH_MS = 1000;
-
-/** A file name as one word of an api command. */
-const inQuotes = (file: string): string => (file.includes(' ') ? `'${file.replaceAll("'", '')}'` : file);
 
 /**
  * One media leg on a media server. fsmrf's habits stop here: every operation has a deadline or ends when the endpoint
@@ -102,9 +101,14 @@ export class MediaEndpoint extends EventEmitter {
   }
 
   /** Sits in a conference of its media server; resolves when it is out: put out, aborted, or the leg is gone. */
-  async conference(name: string, signal: AbortSignal, joined: () => void): Promise<void> {
+  async conference(
+    name: string,
+    signal: AbortSignal,
+    joined: () => void,
+    flags: readonly string[] = [],
+  ): Promise<void> {
     if (signal.aborted || !this.alive) return;
-    const seat = new ConferenceSeat(this.#endpoint, name, joined);
+    const seat = new ConferenceSeat(this.#endpoint, name, flags, joined);
     const stuck = deferred<void>();
     const leave = () => {
       void seat
@@ -118,6 +122,21 @@ export class MediaEndpoint extends EventEmitter {
     } finally {
       signal.removeEventListener('abort', leave);
     }
+  }
+
+  /** Records everybody in a conference that this leg sits in. Rejects when the media server does not. */
+  async recordConference(name: string, file: string): Promise<void> {
+    if (!this.alive) throw new Error('the leg is gone');
+    await new ConferenceRecorder(this.#endpoint, name).start(file);
+  }
+
+  /** Ends the recording of a conference; resolves when its file is whole, or the leg gone. Never rejects. */
+  async stopConferenceRecording(name: string, file: string): Promise<void> {
+    if (!this.alive) return;
+    const stop = new ConferenceRecorder(this.#endpoint, name).stop(file);
+    await Promise.race([stop, this.#ended.promise]).catch((error: unknown) =>
+      this.#log.debug({ uuid: this.uuid, file, error: String(error) }, 'the recording had ended'),
+    );
   }
 
   /**

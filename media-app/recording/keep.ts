@@ -1,26 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Recording, type RecordingContents, recordingContentsSchema, recordingFiles } from '#contract/recording';
+import {
+  playedVoices,
+  type Recording,
+  type RecordingContents,
+  recordingContentsSchema,
+  recordingFiles,
+} from '#contract/recording';
 import { Peaks } from './peaks.ts';
 import { monoHeader, readFormat, WAV_HEADER_BYTES, type WavFormat } from './wav.ts';
 
-/** Read at a time; a whole number of stereo samples. */
-const BLOCK_BYTES = 64 * 1024;
+/** Samples of each channel read at a time. */
+const BLOCK_SAMPLES = 16 * 1024;
 
 type Voice = 'in' | 'out' | 'mixed';
-const VOICES: Voice[] = ['in', 'out', 'mixed'];
+/** What a capture holds: of a call two voices side by side, of a conference everybody in one. */
+const CAPTURED: Record<Recording['reference_type'], { channels: number; voices: Voice[] }> = {
+  call: { channels: 2, voices: ['in', 'out', 'mixed'] },
+  confbridge: { channels: 1, voices: ['mixed'] },
+};
 
 /** One of the files that a capture becomes, growing. */
 interface Growing {
+  voice: Voice;
   file: FileHandle;
   peaks: Peaks;
   block: Buffer;
 }
 
 /**
- * Makes the files of a recording from what was captured: what the party says, what it hears, and both mixed; then their
- * facts; then the capture goes. Repeating it is harmless, so a second node may finish what a first one began.
+ * Makes the files of a recording from what was captured: of a call what the party says, what it hears, and both mixed; of a
+ * conference everybody mixed; then their facts; then the capture goes. Repeating it is harmless, so a second node may finish what a first one began.
  * @throws Error when nothing was captured or the disk fails; the capture stays then
  */
 export const keepRecording = async (
@@ -31,24 +42,24 @@ export const keepRecording = async (
   const names = recordingFiles(recording);
   const known = await readContents(join(folder, names.contents));
   if (known) return known;
-  const partials = Object.fromEntries(
-    VOICES.map(voice => [voice, join(folder, `${names[voice]}.${randomBytes(6).toString('hex')}`)]),
-  ) as Record<Voice, string>;
+  const { voices, channels } = CAPTURED[recording.reference_type];
+  const partials = new Map(
+    voices.map(voice => [voice, join(folder, `${names[voice]}.${randomBytes(6).toString('hex')}`)]),
+  );
   try {
-    const files = await split(join(folder, names.capture), partials);
-    for (const voice of VOICES) await rename(partials[voice], join(folder, names[voice]));
-    const contents: RecordingContents = {
-      complete,
-      files: [
-        { filename: names.in, direction: 'in', ...files.in },
-        { filename: names.out, direction: 'out', ...files.out },
-      ],
-    };
+    const facts = await split(join(folder, names.capture), channels, partials);
+    for (const [voice, partial] of partials) await rename(partial, join(folder, names[voice]));
+    const files = playedVoices(recording).map(({ voice, direction }) => {
+      const known = facts.get(voice);
+      if (!known) throw new Error(`nothing was made of the voice ${voice}`);
+      return { filename: names[voice], direction, ...known };
+    });
+    const contents: RecordingContents = { complete, files };
     await writeWhole(join(folder, names.contents), JSON.stringify(contents));
     await rm(join(folder, names.capture), { force: true });
     return contents;
   } finally {
-    await Promise.all(VOICES.map(voice => rm(partials[voice], { force: true })));
+    await Promise.all([...partials.values()].map(partial => rm(partial, { force: true })));
   }
 };
 
@@ -69,55 +80,59 @@ const writeWhole = async (path: string, text: string): Promise<void> => {
 
 type Facts = Pick<RecordingContents['files'][number], 'filesize' | 'duration' | 'peaks'>;
 
-const split = async (capture: string, partials: Record<Voice, string>): Promise<Record<Voice, Facts>> => {
+const split = async (
+  capture: string,
+  channels: number,
+  partials: ReadonlyMap<Voice, string>,
+): Promise<Map<Voice, Facts>> => {
   const source = await open(capture, 'r');
   const opened: FileHandle[] = [source];
   try {
     const format = await readFormat(source);
-    if (format.channels !== 2) throw new Error(`the capture has ${format.channels} channels instead of two`);
-    const samples = Math.floor(format.bytes / 4);
-    const growing = {} as Record<Voice, Growing>;
-    for (const voice of VOICES) {
-      const file = await open(partials[voice], 'w', 0o640);
+    if (format.channels !== channels)
+      throw new Error(`the capture has ${format.channels} channels instead of ${channels}`);
+    const samples = Math.floor(format.bytes / 2 / channels);
+    const growing: Growing[] = [];
+    for (const [voice, partial] of partials) {
+      const file = await open(partial, 'w', 0o640);
       opened.push(file);
       await file.write(monoHeader(format.rate, samples * 2), 0, WAV_HEADER_BYTES, 0);
-      growing[voice] = { file, peaks: new Peaks(samples), block: Buffer.alloc(BLOCK_BYTES / 2) };
+      growing.push({ voice, file, peaks: new Peaks(samples), block: Buffer.alloc(BLOCK_SAMPLES * 2) });
     }
     await copy(source, format, samples, growing);
-    const facts = (voice: Voice): Facts => ({
+    const size = {
       filesize: WAV_HEADER_BYTES + samples * 2,
       duration: Math.round((samples / format.rate) * 1000) / 1000,
-      peaks: growing[voice].peaks.all(),
-    });
-    return { in: facts('in'), out: facts('out'), mixed: facts('mixed') };
+    };
+    return new Map(growing.map(({ voice, peaks }) => [voice, { ...size, peaks: peaks.all() }]));
   } finally {
     for (const file of opened) await file.close();
   }
 };
 
-const copy = async (
-  source: FileHandle,
-  format: WavFormat,
-  samples: number,
-  growing: Record<Voice, Growing>,
-): Promise<void> => {
-  const block = Buffer.alloc(BLOCK_BYTES);
+const copy = async (source: FileHandle, format: WavFormat, samples: number, growing: Growing[]): Promise<void> => {
+  const bytes = 2 * format.channels;
+  const block = Buffer.alloc(BLOCK_SAMPLES * bytes);
   for (let done = 0; done < samples;) {
-    const wanted = Math.min(BLOCK_BYTES / 4, samples - done);
-    const { bytesRead } = await source.read(block, 0, wanted * 4, format.at + done * 4);
-    const read = Math.floor(bytesRead / 4);
+    const wanted = Math.min(BLOCK_SAMPLES, samples - done);
+    const { bytesRead } = await source.read(block, 0, wanted * bytes, format.at + done * bytes);
+    const read = Math.floor(bytesRead / bytes);
     if (read === 0) throw new Error('the capture became shorter while it was read');
-    for (let i = 0; i < read; i++) {
-      const said = block.readInt16LE(i * 4);
-      const heard = block.readInt16LE(i * 4 + 2);
-      put(growing.in, i, said);
-      put(growing.out, i, heard);
-      put(growing.mixed, i, Math.max(-32_768, Math.min(32_767, said + heard)));
+    for (const one of growing) {
+      for (let i = 0; i < read; i++) put(one, i, sampleOf(one.voice, block, i, format.channels));
+      await one.file.write(one.block, 0, read * 2, WAV_HEADER_BYTES + done * 2);
     }
-    for (const voice of VOICES)
-      await growing[voice].file.write(growing[voice].block, 0, read * 2, WAV_HEADER_BYTES + done * 2);
     done += read;
   }
+};
+
+/** The party is on the first channel, what it hears on the second. */
+const sampleOf = (voice: Voice, block: Buffer, at: number, channels: number): number => {
+  const first = at * channels * 2;
+  if (channels === 1 || voice === 'in') return block.readInt16LE(first);
+  const heard = block.readInt16LE(first + 2);
+  if (voice === 'out') return heard;
+  return Math.max(-32_768, Math.min(32_767, block.readInt16LE(first) + heard));
 };
 
 const put = ({ block, peaks }: Growing, at: number, sample: number): void => {

@@ -30,7 +30,7 @@ const TOLERANCE_MS = 1000;
 /** What is recorded, as a recording sees it. */
 export interface Subject {
   reference: Pick<Recording, 'customer_id' | 'activeflow_id' | 'reference_type' | 'reference_id'>;
-  /** Captures both sides in one file: left what the party says, right what it hears. */
+  /** Captures what `keepRecording` makes its files of: both sides of a call, the mix of a conference. */
   record(file: string, limitSeconds: number): Promise<void>;
   /** Resolves when the file is whole. */
   stopRecording(file: string): Promise<void>;
@@ -70,7 +70,9 @@ export class RecordingSession {
     this.#options = options;
     this.#requestId = requestId;
     this.#record = services.store.create('recording', recording);
-    this.#log = services.log.child({ recording_id: recording.id, call_id: recording.reference_id });
+    const { reference_type, reference_id } = recording;
+    const of = reference_type === 'call' ? 'call_id' : 'conference_id';
+    this.#log = services.log.child({ recording_id: recording.id, [of]: reference_id });
     this.#mailbox = new Mailbox(this.#log);
     this.#capture = join(recordingsFolder(services.settings), recordingFiles(recording).capture);
     this.ended = this.#over.promise;

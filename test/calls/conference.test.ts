@@ -1,122 +1,72 @@
 import { strict as assert } from 'node:assert';
 import pino from 'pino';
 import type { Conference } from '#contract/conference';
-import type { Conferencecall } from '#contract/conferencecall';
 import { newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
 import { Commands } from '../../control-api/commands.ts';
 import { eventually, Office } from '../support/office.ts';
-import type { PhoneCall } from '../support/phone-call.ts';
+import { Rooms, tone } from '../support/rooms.ts';
 import { sharedStack } from '../support/stack.ts';
-
-const tone = (hz: number, ms = 1500) => ({
-  type: 'play',
-  option: { stream_urls: [`tone_stream://%(${ms},0,${hz})`] },
-});
 
 describe('a conference', function () {
   this.timeout(60_000);
   let office: Office;
+  let rooms: Rooms;
 
   before(async () => {
     office = new Office(await sharedStack());
+    rooms = new Rooms(office);
   });
   afterEach(async () => {
     await office.close();
     await office.nothingLeft();
     office = new Office(office.stack);
+    rooms = new Rooms(office);
   });
 
-  const open = async (given: Record<string, unknown> = {}): Promise<Conference> => {
-    const room = { type: 'conference', ...given };
-    const { status, body } = await office.stack.api<Conference>('POST', '/conferences', room);
-    assert.equal(status, 200, JSON.stringify(body));
-    return body;
-  };
-  const close = async (id: string): Promise<Conference> => {
-    const { status, body } = await office.stack.api<Conference>('DELETE', `/conferences/${id}`);
-    assert.equal(status, 200, JSON.stringify(body));
-    return body;
-  };
-  const see = async (id: string): Promise<Conference> =>
-    (await office.stack.api<Conference>('GET', `/conferences/${id}`)).body;
-  const participants = async (query: string): Promise<Conferencecall[]> => {
-    const { status, body } = await office.stack.api<{ result: Conferencecall[] }>('GET', `/conferencecalls?${query}`);
-    assert.equal(status, 200, JSON.stringify(body));
-    return body.result;
-  };
-  const inState = (id: string, status: Conferencecall['status'], count: number): Promise<Conferencecall[]> =>
-    eventually(
-      `${count} ${status}`,
-      () => participants(`conference_id=${id}&status=${status}`),
-      list => list.length === count,
-    );
-  const kick = async (id: string): Promise<Conferencecall> => {
-    const { status, body } = await office.stack.api<Conferencecall>('DELETE', `/conferencecalls/${id}`);
-    assert.equal(status, 200, JSON.stringify(body));
-    return body;
-  };
-  /** A phone calls the conference by its own address. */
-  const callsIn = async (hz: number, id: string): Promise<PhoneCall> => {
-    const phone = await office.phone('1001', { tone: hz });
-    const call = await phone.dial(`sip:${id}@conference.trunkline.localhost`);
-    await call.answered();
-    return call;
-  };
-  /** A phone is called and sent through a flow. */
-  const isCalled = async (extension: string, hz: number, actions: unknown[]): Promise<PhoneCall> => {
-    const phone = await office.registered(extension, { tone: hz, incoming: { autoAnswer: true } });
-    await office.ring(extension, actions);
-    const call = await phone.waitForCall();
-    await call.answered();
-    return call;
-  };
-  const flow = async (actions: unknown[]): Promise<string> => {
-    const { status, body } = await office.stack.api<{ id: string }>('POST', '/flows', { name: 'pre', actions });
-    assert.equal(status, 200, JSON.stringify(body));
-    return body.id;
-  };
-
   it('three phones hear exactly the other two, and whoever leaves is heard no more', async () => {
-    const { id, status } = await open();
+    const { id, status } = await rooms.open();
     assert.equal(status, 'starting');
-    const a = await callsIn(500, id);
-    const b = await callsIn(900, id);
-    const c = await callsIn(1300, id);
+    const a = await rooms.callsIn(500, id);
+    const b = await rooms.callsIn(900, id);
+    const c = await rooms.callsIn(1300, id);
     await Promise.all([a.hearsOnly([900, 1300]), b.hearsOnly([500, 1300]), c.hearsOnly([500, 900])]);
-    const present = await inState(id, 'joined', 3);
-    assert.equal((await see(id)).status, 'progressing');
-    assert.deepEqual([...(await see(id)).conferencecall_ids].sort(), present.map(one => one.id).sort());
+    const present = await rooms.inState(id, 'joined', 3);
+    assert.equal((await rooms.see(id)).status, 'progressing');
+    assert.deepEqual([...(await rooms.see(id)).conferencecall_ids].sort(), present.map(one => one.id).sort());
     await b.hangup();
     await Promise.all([a.hearsOnly([1300]), c.hearsOnly([500])]);
-    await inState(id, 'joined', 2);
-    const deleted = await close(id);
+    await rooms.inState(id, 'joined', 2);
+    const deleted = await rooms.close(id);
     assert.equal(deleted.status, 'terminating');
     assert.notEqual(deleted.tm_delete, NEVER);
     await Promise.all([a.ended(), c.ended()]);
     const again = await eventually(
       'its end',
-      () => close(id),
+      () => rooms.close(id),
       one => one.status === 'terminated',
     );
     assert.notEqual(again.tm_end, NEVER);
-    await inState(id, 'leaved', 3);
+    await rooms.inState(id, 'leaved', 3);
   });
 
   it('a participant who is put out goes on behind conference_join, and the others stay', async () => {
-    const { id } = await open();
+    const { id } = await rooms.open();
     const heard = await office.listen();
-    const a = await callsIn(500, id);
-    const b = await isCalled('1002', 900, [{ type: 'conference_join', option: { conference_id: id } }, tone(1700)]);
+    const a = await rooms.callsIn(500, id);
+    const b = await rooms.isCalled('1002', 900, [
+      { type: 'conference_join', option: { conference_id: id } },
+      tone(1700),
+    ]);
     await a.hearsOnly([900]);
-    const [second] = await inState(id, 'joined', 2);
+    const [second] = await rooms.inState(id, 'joined', 2);
     assert(second);
-    assert.equal((await kick(second.id)).status, 'leaving');
+    assert.equal((await rooms.kick(second.id)).status, 'leaving');
     await b.hears(1700);
     await a.hearsSilence();
     await eventually(
       'it has left',
-      () => kick(second.id),
+      () => rooms.kick(second.id),
       one => one.status === 'leaved',
     );
     await b.ended();
@@ -126,70 +76,73 @@ describe('a conference', function () {
       story().map(one => one.event_type),
       ['conferencecall_joining', 'conferencecall_joined', 'conferencecall_leaving', 'conferencecall_leaved'],
     );
-    assert.equal((await see(id)).conferencecall_ids.length, 1);
-    await close(id);
+    assert.equal((await rooms.see(id)).conferencecall_ids.length, 1);
+    await rooms.close(id);
     await a.ended();
   });
 
   it('each caller hears the pre-flow before it comes in; put out meanwhile, it goes straight on', async () => {
-    const { id } = await open({ pre_flow_id: await flow([tone(1700, 1000)]) });
-    const a = await callsIn(500, id);
+    const { id } = await rooms.open({ pre_flow_id: await rooms.flow([tone(1700, 1000)]) });
+    const a = await rooms.callsIn(500, id);
     await a.hearsOnly([1700]);
     const join = { type: 'conference_join', option: { conference_id: id } };
-    const b = await isCalled('1002', 900, [join, tone(2100)]);
+    const b = await rooms.isCalled('1002', 900, [join, tone(2100)]);
     await b.hearsOnly([1700]);
     await b.hearsOnly([500], { within_ms: 3000 });
     await a.hearsOnly([900]);
     await b.hangup();
-    const slow = await flow([tone(1900, 20_000)]);
+    const slow = await rooms.flow([tone(1900, 20_000)]);
     assert.equal((await office.stack.api('PUT', `/conferences/${id}`, { pre_flow_id: slow })).status, 200);
-    const c = await isCalled('1001', 1300, [join, tone(2100)]);
+    const c = await rooms.isCalled('1001', 1300, [join, tone(2100)]);
     await c.hearsOnly([1900]);
-    const [waiting] = await inState(id, 'joining', 1);
-    assert.equal((await kick(waiting?.id ?? '')).status, 'leaving');
+    const [waiting] = await rooms.inState(id, 'joining', 1);
+    assert.equal((await rooms.kick(waiting?.id ?? '')).status, 'leaving');
     await c.hearsOnly([2100]);
     await c.ended();
-    await inState(id, 'leaved', 2);
-    await close(id);
+    await rooms.inState(id, 'leaved', 2);
+    await rooms.close(id);
     await a.ended();
   });
 
   it('of type connect: the first hears ringback, then the second; when one leaves the other is put out', async () => {
-    const { id } = await open({ type: 'connect' });
-    const a = await isCalled('1001', 500, [{ type: 'conference_join', option: { conference_id: id } }, tone(1700)]);
+    const { id } = await rooms.open({ type: 'connect' });
+    const a = await rooms.isCalled('1001', 500, [
+      { type: 'conference_join', option: { conference_id: id } },
+      tone(1700),
+    ]);
     await a.hearsOnly([425]);
-    const b = await callsIn(900, id);
+    const b = await rooms.callsIn(900, id);
     await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
     await b.hangup();
     await a.hearsOnly([1700]);
     const over = await eventually(
       'its end',
-      () => see(id),
+      () => rooms.see(id),
       one => one.status === 'terminated',
     );
     assert.notEqual(over.tm_end, NEVER);
     assert.equal(over.tm_delete, NEVER);
     await a.ended();
     assert.equal((await office.stack.api('PUT', `/conferences/${id}`, { name: 'late' })).status, 409);
-    assert.notEqual((await close(id)).tm_delete, NEVER);
+    assert.notEqual((await rooms.close(id)).tm_delete, NEVER);
     assert.equal((await office.stack.api('GET', `/conferences/${id}`)).status, 404);
   });
 
   it('deleted while callers come in: each is either out again or never was in', async () => {
     for (let round = 0; round < 4; round++) {
-      const { id } = await open();
+      const { id } = await rooms.open();
       const phones = await Promise.all([500, 900, 1300].map(hz => office.phone('1001', { tone: hz })));
       const dialled = phones.map(phone => phone.dial(`sip:${id}@conference.trunkline.localhost`));
       const calls = await Promise.all(dialled);
       await new Promise(resolve => setTimeout(resolve, round * 25)); // each round meets the joins elsewhere
-      await close(id);
+      await rooms.close(id);
       await Promise.all(calls.map(call => call.ended()));
       await eventually(
         'its end',
-        () => close(id),
+        () => rooms.close(id),
         one => one.status === 'terminated' && one.conferencecall_ids.length === 0,
       );
-      const records = await participants(`conference_id=${id}`);
+      const records = await rooms.participants(`conference_id=${id}`);
       assert.deepEqual(
         [...new Set(records.map(one => one.status))].filter(status => status !== 'leaved'),
         [],
@@ -202,10 +155,10 @@ describe('a conference', function () {
     const order = () => office.stack.api<Conference>('POST', '/conferences', { type: 'conference', id });
     const statuses = (await Promise.all([order(), order(), order()])).map(answer => answer.status);
     assert.deepEqual(statuses.sort(), [200, 409, 409]);
-    const a = await callsIn(500, id);
-    const b = await callsIn(900, id);
+    const a = await rooms.callsIn(500, id);
+    const b = await rooms.callsIn(900, id);
     await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
-    await close(id);
+    await rooms.close(id);
     await Promise.all([a.ended(), b.ended()]);
   });
 
@@ -222,10 +175,10 @@ describe('a conference', function () {
         request_id: '',
         body: { ...body, ...none },
       });
-      const a = await callsIn(500, room.id);
-      await inState(room.id, 'joined', 1);
+      const a = await rooms.callsIn(500, room.id);
+      await rooms.inState(room.id, 'joined', 1);
       await a.ended();
-      const over = await close(room.id);
+      const over = await rooms.close(room.id);
       assert.notEqual(over.tm_delete, NEVER);
     } finally {
       await commands.close();
@@ -233,14 +186,14 @@ describe('a conference', function () {
   });
 
   it('is dialled by a registered phone as conference:<id>, and by nobody when it does not exist', async () => {
-    const { id } = await open();
+    const { id } = await rooms.open();
     const phone = await office.registered('1002', { tone: 900 });
-    const a = await callsIn(500, id);
+    const a = await rooms.callsIn(500, id);
     const b = await phone.dial(`sip:conference%3A${id}@${office.stack.welcome.extensions[0]?.domain_name}`);
     await b.answered();
     await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
     await b.hangup();
-    await close(id);
+    await rooms.close(id);
     await a.ended();
     for (const target of [id, newId(), 'nobody']) {
       const refused = await phone.dial(`sip:${target}@conference.trunkline.localhost`);
@@ -249,10 +202,10 @@ describe('a conference', function () {
   });
 
   it('is reached by its direct hash from anywhere; regenerated, the old hash is dead at once', async () => {
-    const { id, direct_hash: old } = await open();
+    const { id, direct_hash: old } = await rooms.open();
     const regenerate = `/conferences/${id}/direct-hash-regenerate`;
     const heard = await office.listen();
-    const a = await callsIn(500, id);
+    const a = await rooms.callsIn(500, id);
     const { direct_hash } = (await office.stack.api<Conference>('POST', regenerate)).body;
     assert.notEqual(direct_hash, old);
     const stranger = await office.phone('1002', { tone: 900 });
@@ -266,7 +219,7 @@ describe('a conference', function () {
     const b = await dial(direct_hash);
     await b.answered();
     await Promise.all([a.hearsOnly([900]), b.hearsOnly([500])]);
-    await close(id);
+    await rooms.close(id);
     await Promise.all([a.ended(), b.ended()]);
     assert.equal((await (await dial(direct_hash)).ended()).status, 404);
   });
@@ -285,18 +238,18 @@ describe('a conference', function () {
 
   it('a flow that leads out of the pre-flow is no participant any more', async () => {
     const out = 'f0000000-0000-4000-8000-0000000000aa';
-    const { id } = await open({
-      pre_flow_id: await flow([{ type: 'goto', option: { target_id: out, loop_count: 1 } }]),
+    const { id } = await rooms.open({
+      pre_flow_id: await rooms.flow([{ type: 'goto', option: { target_id: out, loop_count: 1 } }]),
     });
-    const a = await isCalled('1001', 500, [
+    const a = await rooms.isCalled('1001', 500, [
       { type: 'answer' },
       { type: 'conference_join', option: { conference_id: id } },
       { id: out, ...tone(1700, 3000) },
     ]);
     await a.hearsOnly([1700]);
-    await inState(id, 'joining', 1);
+    await rooms.inState(id, 'joining', 1);
     await a.ended();
-    await inState(id, 'leaved', 1);
-    await close(id);
+    await rooms.inState(id, 'leaved', 1);
+    await rooms.close(id);
   });
 });

@@ -11,6 +11,8 @@ export interface Refused {
   reason: string;
 }
 
+type Collection = 'calls' | 'conferences';
+
 /** Samples of a tone at 8 kHz, 16-bit little-endian, in frames of 20 ms. */
 export const toneFrames = (hz: number, ms: number): Buffer[] =>
   Array.from({ length: ms / 20 }, (_, frame) => {
@@ -32,9 +34,9 @@ export class MediaClient {
     socket.on('close', code => (this.closed = { code }));
   }
 
-  /** Opens a stream of a call; resolves with the refusal when it is refused. */
-  static async open(stack: Stack, callId: string, query: string): Promise<MediaClient | Refused> {
-    const url = `${stack.baseUrl.replace(/^http/, 'ws')}/v1.0/calls/${callId}/media_stream?${query}`;
+  /** Opens a stream of a call or conference; resolves with the refusal when it is refused. */
+  static async open(stack: Stack, id: string, query: string, of: Collection = 'calls'): Promise<MediaClient | Refused> {
+    const url = `${stack.baseUrl.replace(/^http/, 'ws')}/v1.0/${of}/${id}/media_stream?${query}`;
     const socket = new WebSocket(url);
     const client = new MediaClient(socket);
     const refused = once(socket, 'unexpected-response').then(async ([, response]: unknown[]): Promise<Refused> => {
@@ -49,11 +51,17 @@ export class MediaClient {
   }
 
   /** The same with the home customer's accesskey, which must succeed. */
-  static async connect(stack: Stack, callId: string, encapsulation: string): Promise<MediaClient> {
+  static async connect(
+    stack: Stack,
+    id: string,
+    encapsulation: string,
+    of: Collection = 'calls',
+  ): Promise<MediaClient> {
     const client = await MediaClient.open(
       stack,
-      callId,
+      id,
       `encapsulation=${encapsulation}&accesskey=${stack.welcome.accesskey}`,
+      of,
     );
     assert(client instanceof MediaClient, JSON.stringify(client));
     return client;

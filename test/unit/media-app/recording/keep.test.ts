@@ -63,6 +63,25 @@ describe('what was captured of a call', () => {
     );
   });
 
+  it('of a conference becomes one file of everybody, named as the specification has it', async () => {
+    recording = { ...recording, reference_type: 'confbridge' };
+    const everybody = many(20_001, at => (at % 2 ? at : 1 - at));
+    await writeFile(path('capture'), formatWav(Int16Array.from(everybody)));
+    const { files } = await keepRecording(folder, recording, true);
+    assert.deepEqual(
+      files.map(({ filename, direction, duration, filesize }) => [filename, direction, duration, filesize]),
+      [[recordingFiles(recording).in, '', 2.5, 40_046]],
+    );
+    assert.deepEqual(await samples('in'), everybody);
+    assert.equal(files[0]?.peaks.at(-1), Math.round((19_999 / 32_768) * 1000) / 1000);
+    assert.equal((await readdir(folder)).length, 2);
+  });
+
+  it('with another number of channels than a call has is not cut in two', async () => {
+    await writeFile(path('capture'), formatWav(Int16Array.from([1, 2, 3])));
+    await assert.rejects(keepRecording(folder, recording, true), /1 channels instead of 2/);
+  });
+
   it('is read as far as it got when its header does not know its length', async () => {
     const wav = capture(
       many(8000, () => 5),
