@@ -24,10 +24,14 @@ export class Connect {
   readonly #request: ConnectRequest;
   readonly #signal: AbortSignal;
   readonly #over = deferred<void>();
-  readonly #ringback = new AbortController();
   readonly #causes = new Map<CallSession, ReleaseCause>();
   #legs: CallSession[] = [];
+  #ringback = new AbortController();
   #callee: CallSession | undefined;
+  /** A leg that the caller hears though it has not answered. */
+  #heard: CallSession | undefined;
+  /** Joining and parting of legs, one after the other. */
+  #joining: Promise<void> = Promise.resolve();
 
   constructor(caller: CallSession, request: ConnectRequest, signal: AbortSignal) {
     this.#caller = caller;
@@ -43,6 +47,7 @@ export class Connect {
       source: this.#request.source ?? call.source,
       destinations: this.#request.destinations,
       master_call_id: call.id,
+      early_media: this.#request.early_media,
       ...(endpoint ? { media_server: endpoint.server } : {}),
     });
     this.#legs = sessions;
@@ -57,14 +62,45 @@ export class Connect {
 
   #follow(leg: CallSession): void {
     if (leg.call.status === 'progressing') void this.#answered(leg);
-    else if (leg.call.status === 'hangup') this.#left(leg, leg.released ?? 'failure');
+    else if (leg.early) this.#hear(leg);
+    if (leg.call.status === 'hangup') this.#left(leg, leg.released ?? 'failure');
+    leg.once('early', () => this.#hear(leg));
     leg.once('progressing', () => void this.#answered(leg));
     leg.once('ended', cause => this.#left(leg, cause));
   }
 
   /** A caller who is answered already hears that it rings; an unanswered one has its own phone for that. */
   async #ring(): Promise<void> {
+    this.#ringback = new AbortController();
     if (this.#caller.endpoint?.alive) await this.#caller.endpoint.play([RINGBACK], this.#ringback.signal);
+  }
+
+  /** Early media (6.4, step 3): the first leg that sends some is heard until it answers, another does, or it ends. */
+  #hear(leg: CallSession): void {
+    if (this.#callee || this.#heard || this.#causes.has(leg)) return;
+    this.#heard = leg;
+    this.#ringback.abort();
+    this.#inTurn(async () => {
+      await this.#caller.progress();
+      if (this.#heard === leg) await this.#bridge(leg);
+    });
+  }
+
+  /** The heard leg ended while others ring. */
+  #unhear(): void {
+    this.#heard = undefined;
+    this.#inTurn(async () => {
+      await this.#caller.endpoint?.unbridge();
+      if (!this.#callee) void this.#ring();
+    });
+  }
+
+  /** Early media is a courtesy: where it fails the caller hears nothing until the answer. */
+  #inTurn(work: () => Promise<void>): void {
+    this.#joining = this.#joining.then(work).catch((error: unknown) => {
+      this.#heard = undefined;
+      this.#caller.log.info({ error: String(error) }, 'no early media');
+    });
   }
 
   /** May be told twice of a leg: its record says `progressing` a moment before it does. */
@@ -75,10 +111,12 @@ export class Connect {
     this.#ringback.abort();
     for (const other of this.#legs) if (other !== leg) void other.hangup('answered_elsewhere');
     try {
+      await this.#joining;
       await this.#caller.answer();
-      const [one, two] = [this.#caller.endpoint, leg.endpoint];
-      if (!one || !two) throw new Error('a leg has no media');
-      await one.bridge(two);
+      if (this.#heard !== leg) {
+        if (this.#heard) await this.#caller.endpoint?.unbridge();
+        await this.#bridge(leg);
+      }
       [this.#caller.peer, leg.peer] = [leg, this.#caller];
     } catch (error) {
       this.#caller.log.warn({ error: String(error) }, 'the legs could not be joined');
@@ -86,18 +124,26 @@ export class Connect {
     }
   }
 
+  async #bridge(leg: CallSession): Promise<void> {
+    const [one, two] = [this.#caller.endpoint, leg.endpoint];
+    if (!one || !two) throw new Error('a leg has no media');
+    await one.bridge(two);
+  }
+
   #left(leg: CallSession, cause: ReleaseCause): void {
     this.#causes.set(leg, cause);
     const nobodyLeft = this.#causes.size === this.#legs.length;
     if (leg === this.#callee || nobodyLeft) this.#over.resolve();
+    else if (leg === this.#heard && !this.#callee) this.#unhear();
   }
 
   async #dissolve(): Promise<void> {
     this.#ringback.abort();
     this.#caller.peer = undefined;
     if (this.#callee) this.#callee.peer = undefined;
-    if (this.#callee) await this.#caller.endpoint?.unbridge();
-    else this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
+    await this.#joining;
+    if (this.#callee ?? this.#heard) await this.#caller.endpoint?.unbridge();
+    if (!this.#callee) this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
     await Promise.all(this.#legs.map(leg => leg.hangup('normal_clearing')));
   }
 

@@ -112,7 +112,7 @@ export class Dialer {
         tm_create: timestamp(),
       },
     });
-    void leg.dial(this.#endpoints.take());
+    void leg.dial(this.#endpoints.take(), this.#request.early_media);
     return session;
   }
 

@@ -14,6 +14,8 @@ export interface CallRequest {
   variables?: Record<string, string>;
   master_call_id?: string;
   early_execution?: boolean;
+  /** Take the media of the ringing side, so that it can be heard before the answer. */
+  early_media?: boolean;
   request_id?: string;
   /** Media server the legs should be on, so that they can be bridged. */
   media_server?: string;

@@ -64,9 +64,9 @@ export interface NewCall {
  * One call: its record, its leg, its flow. Everything that happens to it goes through its mailbox, every change of
  * status through `callMachine`, every change at all through the state store.
  *
- * Emits `progressing` when answered and `ended` (with the release cause) when it is over and its record final.
+ * Emits `early` when the ringing side is heard before the answer, `progressing` when answered and `ended` (with the release cause) when it is over and its record final.
  */
-export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: ReleaseCause] }> {
+export class CallSession extends EventEmitter<{ early: []; progressing: []; ended: [cause: ReleaseCause] }> {
   readonly leg: Leg;
   readonly log: Log;
   readonly services: Services;
@@ -89,6 +89,8 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   refusal: ReleaseCause | undefined;
   /** The call that hears this one and is heard by it. */
   peer: CallSession | undefined;
+  /** True once the ringing side can be heard before its answer. */
+  early = false;
   /** Why it was released; set just before its record says that it is over. */
   released: ReleaseCause | undefined;
 
@@ -152,6 +154,13 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
     });
   }
 
+  /** Lets an unanswered caller hear media already. On any other call it does nothing. Rejects when the caller is gone. */
+  progress(): Promise<void> {
+    return this.mailbox.post(async () => {
+      if (this.leg instanceof IncomingLeg && callMachine.step(this.call.status, 'answer')) await this.leg.progress();
+    });
+  }
+
   /** Ends the call from our side (voice-and-flows 8.2); nothing happens when it is ending already. */
   async hangup(cause: ReleaseCause): Promise<Call> {
     await this.mailbox.post(async () => {
@@ -210,6 +219,7 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
   #listen(): void {
     const { leg, mailbox } = this;
     leg.on('ringing', () => mailbox.drop('ringing', () => this.#ringing()));
+    leg.on('early', () => mailbox.drop('early', async () => this.#hearsEarly()));
     leg.on('answered', () => mailbox.drop('answered', () => this.#answered()));
     leg.on('digit', digit => this.flow?.runner.digit(digit));
     leg.on('released', cause => mailbox.drop('released', () => this.#end(cause)));
@@ -217,6 +227,12 @@ export class CallSession extends EventEmitter<{ progressing: []; ended: [cause: 
 
   async #ringing(): Promise<void> {
     if ((await this.#enter('ring')) && this.#early) this.#startFlow();
+  }
+
+  #hearsEarly(): void {
+    if (!callMachine.step(this.call.status, 'answer')) return;
+    this.early = true;
+    this.emit('early');
   }
 
   async #answered(): Promise<void> {

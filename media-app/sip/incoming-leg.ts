@@ -47,12 +47,20 @@ export class IncomingLeg extends Leg {
     this.#preparing.catch(() => undefined); // `answer` reports it
   }
 
+  /** 183 to the caller with the media server's SDP, so that it hears before the answer. Rejects when it gave up. */
+  async progress(): Promise<void> {
+    if (this.endpoint) return;
+    // Without an offer ours comes with the answer (RFC 3261 section 13.2.1).
+    if (!this.#request.body) throw new Error('the caller described no media');
+    const endpoint = await this.#prepared();
+    this.use(endpoint);
+    this.#response.send(183, { headers: { 'Content-Type': 'application/sdp' }, body: endpoint.localSdp });
+  }
+
   /** 200 to the caller with the media server's SDP. Rejects when the caller gave up meanwhile. */
   async answer(): Promise<void> {
-    this.prepare();
-    const endpoint = await this.#preparing;
-    if (!endpoint || this.#canceled) throw new Error('the caller gave up');
-    this.use(endpoint);
+    const endpoint = await this.#prepared();
+    if (!this.endpoint) this.use(endpoint);
     const offered = this.#request.body !== '';
     const localSdp = offered ? endpoint.localSdp : plainAudioOffer(endpoint.localSdp);
     const dialog = await this.#server.srf.createUAS(this.#request, this.#response, { localSdp });
@@ -67,6 +75,13 @@ export class IncomingLeg extends Leg {
     this.finish(cause);
   }
 
+  async #prepared(): Promise<MediaEndpoint> {
+    this.prepare();
+    const endpoint = await this.#preparing;
+    if (!endpoint || this.#canceled) throw new Error('the caller gave up');
+    return endpoint;
+  }
+
   #onCancel(): void {
     this.#canceled = true;
     this.#drop();
@@ -75,6 +90,7 @@ export class IncomingLeg extends Leg {
 
   /** An endpoint that was prepared and is not needed must not stay behind. */
   #drop(): void {
+    if (this.endpoint) return; // in use: it goes with the leg
     void this.#preparing?.then(endpoint => endpoint.destroy()).catch(() => undefined); // it never came to be
   }
 }

@@ -25,6 +25,8 @@ const HELD: Record<Direction, Direction> = {
 interface LegEvents {
   /** The destination alerts (outgoing only). */
   ringing: [];
+  /** The ringing side is heard before the answer (outgoing only, where it was asked for). */
+  early: [];
   /** The dialog stands and media flows (outgoing only; an incoming leg is answered by `answer`). */
   answered: [];
   /** A key was pressed. */

@@ -32,6 +32,9 @@ export class OutgoingLeg extends Leg {
   #request: SipRequest | undefined;
   #cause: ReleaseCause | undefined;
   #rang = false;
+  #wantsEarly = false;
+  /** Settles when the media server has the early description; it must not come after that of the answer. */
+  #early: Promise<void> | undefined;
 
   constructor(target: DialTarget, server: SipServer, log: Log) {
     super(server, log, addressOf(target.proxy || target.uri));
@@ -40,10 +43,11 @@ export class OutgoingLeg extends Leg {
   }
 
   /**
-   * Places the call with an endpoint that is being made; what comes of it is told by the events `ringing`, `answered`, `released`.
-   * Never rejects.
+   * Places the call with an endpoint that is being made; what comes of it is told by the events `ringing`, `early`,
+   * `answered`, `released`. Never rejects.
    */
-  async dial(prepared: Promise<MediaEndpoint>): Promise<void> {
+  async dial(prepared: Promise<MediaEndpoint>, earlyMedia = false): Promise<void> {
+    this.#wantsEarly = earlyMedia;
     try {
       const endpoint = await prepared;
       this.use(endpoint);
@@ -51,6 +55,7 @@ export class OutgoingLeg extends Leg {
       const dialog = await this.#invite(plainAudioOffer(endpoint.localSdp));
       this.adopt(dialog);
       if (this.#cause) return await this.release(this.#cause); // our CANCEL crossed the 200
+      await this.#early;
       await endpoint.modify(dialog.remote.sdp);
       this.emit('answered');
     } catch (error) {
@@ -84,9 +89,20 @@ export class OutgoingLeg extends Leg {
   }
 
   #onProvisional(response: SipResponse): void {
-    if (this.#rang || (response.status !== 180 && response.status !== 183)) return;
+    if (response.status !== 180 && response.status !== 183) return;
+    if (!this.#rang) this.emit('ringing');
     this.#rang = true;
-    this.emit('ringing');
+    if (this.#wantsEarly && response.body) this.#early ??= this.#hear(response.body);
+  }
+
+  /** Early media (RFC 3960): the description of a provisional response is good until the answer's. */
+  async #hear(sdp: string): Promise<void> {
+    try {
+      await this.endpoint?.modify(sdp);
+      this.emit('early');
+    } catch (error) {
+      this.log.info({ error: String(error) }, 'the early media cannot be heard');
+    }
   }
 
   #sendCancel(request: SipRequest): void {
