@@ -134,6 +134,14 @@ export const commands = {
     body: z.object({ activeflow_id: z.uuid() }),
     result: activeflowSchema,
   },
+  /** Resumes a blocked activeflow; a second order finds it elsewhere and is refused. */
+  'activeflow.continue': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({ activeflow_id: z.uuid(), current_action_id: z.string() }),
+    result: activeflowSchema,
+  },
   'conference.create': {
     to: 'any',
     repeatable: false,

@@ -102,6 +102,29 @@ const stop = defineRoute({
   handle: request => stopped(request, request.params.id),
 });
 
+const notBlocked = () => new PlatformError('FLOW_STATE_INVALID', 'The activeflow is not blocked at this action.');
+
+const resume = defineRoute({
+  method: 'post',
+  path: '/activeflows/{id}/continue',
+  operation_id: 'continue_activeflow',
+  summary: 'Resume one activeflow that waits at a block action',
+  tag: 'Activeflow',
+  permission: 'manager',
+  params: idParams,
+  body: z.object({ current_action_id: z.uuid().describe('The block action that it waits at.') }),
+  response: activeflowSchema,
+  reasons: ['ACTIVEFLOW_NOT_FOUND', 'FLOW_STATE_INVALID', 'REQUEST_TIMEOUT'],
+  async handle(request) {
+    const { context, params, request_id, body } = request;
+    const { data, owner, live } = await findLive(activeflows, request, params.id);
+    if (!live || data.status === 'ended') throw notBlocked();
+    const { customer_id } = data;
+    const order = { customer_id, request_id, body: { activeflow_id: params.id, ...body } };
+    return context.commands.send('activeflow.continue', owner === undefined ? order : { ...order, owner });
+  },
+});
+
 const remove = defineRoute({
   method: 'delete',
   path: '/activeflows/{id}',
@@ -118,4 +141,4 @@ const remove = defineRoute({
   },
 });
 
-export const activeflowRoutes: Route[] = [create, listLive(activeflows), getLive(activeflows), stop, remove];
+export const activeflowRoutes: Route[] = [create, listLive(activeflows), getLive(activeflows), stop, resume, remove];

@@ -1,3 +1,4 @@
+import { activeflowContinue } from './activeflow-continue.ts';
 import { activeflowCreate } from './activeflow-create.ts';
 import { activeflowStop } from './activeflow-stop.ts';
 import { callCreate } from './call-create.ts';
@@ -35,6 +36,7 @@ export const handlers: CommandHandlers = {
   'call.media_stream': callMediaStream,
   'activeflow.create': activeflowCreate,
   'activeflow.stop': activeflowStop,
+  'activeflow.continue': activeflowContinue,
   'conference.create': conferenceCreate,
   'conference.update': conferenceUpdate,
   'conference.delete': conferenceDelete,

@@ -35,10 +35,13 @@ describe('early media and early execution (voice-and-flows 6.4)', function () {
 
   /** A phone of the office dials a number that is bound to these actions. */
   const dials = async (actions: unknown[]): Promise<PhoneCall> => {
-    const { api } = office.stack;
-    const flow = await api<{ id: string }>('POST', '/flows', { name: 'early', actions });
-    const free = await api<{ result: { number: string }[] }>('GET', '/available_numbers?type=virtual&page_size=1');
-    const { body } = await api<{ number: string }>('POST', '/numbers', {
+    const { stack } = office;
+    const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'early', actions });
+    const free = await stack.api<{ result: { number: string }[] }>(
+      'GET',
+      '/available_numbers?type=virtual&page_size=1',
+    );
+    const { body } = await stack.api<{ number: string }>('POST', '/numbers', {
       number: free.body.result[0]?.number,
       call_flow_id: flow.body.id,
     });
