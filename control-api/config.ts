@@ -48,6 +48,12 @@ export const configSchema = z.object({
   ),
   RATE_DIRECT: rateSetting('50/100').describe('The same by direct tokens.'),
   RATE_DELEGATE: rateSetting('8.3/16').describe('The same by delegate tokens.'),
+  DIRECT_SCOPE_VERSION: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(1)
+    .describe('Raise it to end every direct token that is out; their clients boot again.'),
 });
 export type Config = z.infer<typeof configSchema>;
 

@@ -1,4 +1,6 @@
-import { authRoutes } from './auth/login.ts';
+import { bootRoutes } from './auth/boot.ts';
+import { delegateRoutes } from './auth/delegate.ts';
+import { loginRoutes } from './auth/login.ts';
 import { probeRoutes } from './http/probes.ts';
 import type { Route } from './http/route.ts';
 import { accesskeyRoutes } from './resources/accesskeys.ts';
@@ -13,6 +15,7 @@ import { conferenceRecordingRoutes } from './resources/conference-recordings.ts'
 import { conferenceTranscribeRoutes } from './resources/conference-transcribes.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
 import { customerRoutes } from './resources/customer.ts';
+import { directRoutes } from './resources/directs.ts';
 import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
@@ -27,7 +30,9 @@ import { simulationRoutes } from './resources/simulate.ts';
 
 const all: Route[] = [
   ...probeRoutes,
-  ...authRoutes,
+  ...loginRoutes,
+  ...bootRoutes,
+  ...delegateRoutes,
   ...accesskeyRoutes,
   ...activeflowRoutes,
   ...agentRoutes,
@@ -37,6 +42,7 @@ const all: Route[] = [
   ...conferenceRoutes,
   ...conferencecallRoutes,
   ...customerRoutes,
+  ...directRoutes,
   ...extensionRoutes,
   ...flowRoutes,
   ...groupcallRoutes,

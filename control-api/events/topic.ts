@@ -16,6 +16,13 @@ const seesCustomer = (identity: Identity, customerId: string): boolean =>
   isSuperAdmin(identity) ||
   (identity.customer_id === customerId && (identity.permission & (PERMISSION.admin | PERMISSION.manager)) !== 0);
 
+/** A direct token hears the one resource it is for, and only by its name (26.4). */
+const isBound = ({ direct }: Identity, parts: string[]): boolean =>
+  parts.length === 4 &&
+  parts[1] === direct?.customer_id &&
+  direct?.allowed_resource_types.includes(parts[2] ?? '') === true &&
+  parts[3] === direct.allowed_resource_id;
+
 const isWellFormed = (parts: string[]): boolean => {
   const [, owner = '', resource, resourceId] = parts;
   if (parts.length < 2 || parts.length > 4 || !isId(owner)) return false;
@@ -32,6 +39,8 @@ export const parseTopic = (text: string, identity: Identity): Topic | undefined 
   const parts = key.split(':');
   const [word, owner = ''] = parts;
   if (!isWellFormed(parts)) return undefined;
+  if (identity.kind === 'direct')
+    return word === 'customer_id' && isBound(identity, parts) ? { key, customer_id: owner } : undefined;
   if (word === 'customer_id' && seesCustomer(identity, owner)) return { key, customer_id: owner };
   if (word === 'agent_id' && isSet(owner) && owner === identity.agent_id)
     return { key, customer_id: identity.customer_id };

@@ -96,7 +96,15 @@ export class EventSocket {
       throw new PlatformError('ROUTE_NOT_FOUND', 'There is no WebSocket here.');
     if (this.#stopped || this.#connections.size >= MOST_CONNECTIONS)
       throw new PlatformError('SERVICE_UNAVAILABLE', 'No more connections at the moment.');
-    return this.#given.identify(request, true);
+    return this.#identify(request, true);
+  }
+
+  /** Borrowed power is not for listening (accounts-and-plumbing 26.1). */
+  async #identify(request: IncomingMessage, counted: boolean): Promise<Identity> {
+    const identity = await this.#given.identify(request, counted);
+    if (identity.kind === 'delegate')
+      throw new PlatformError('AUTHENTICATION_REQUIRED', 'A delegate token cannot listen to events.');
+    return identity;
   }
 
   /** Opens the customer's log before the client is connected, so that nothing falls between connecting and subscribing. */
@@ -120,7 +128,7 @@ export class EventSocket {
   async #identifyAll(): Promise<void> {
     for (const [connection, request] of [...this.#connections]) {
       try {
-        connection.updateIdentity(await this.#given.identify(request, false));
+        connection.updateIdentity(await this.#identify(request, false));
       } catch (error) {
         if (!(error instanceof PlatformError)) throw error;
         connection.close(CLOSE.policy, 'the credential is no longer valid');

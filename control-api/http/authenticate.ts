@@ -1,95 +1,70 @@
 import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '#contract/errors';
-import { timestamp } from '#contract/time';
+import { timestamp, type Timestamp } from '#contract/time';
 import { hashOfToken } from '../auth/secrets.ts';
-import { readAgentToken } from '../auth/token.ts';
+import { readToken, type Bound, type Claims } from '../auth/token.ts';
 import type { Db } from '../db.ts';
-import { isId } from '#contract/ids';
+import { credentialOf } from './credential.ts';
+import { pass, type Gate } from './gate.ts';
 import { isSuperAdmin, PERMISSION } from './permit.ts';
 import type { RateLimits } from './rate-limits.ts';
 
 export const CUSTOMER_STATUSES = ['initial', 'active', 'frozen', 'expired', 'deleted'] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
 
-/** Who makes a request (accounts-and-plumbing 4.2). An accesskey acts as customer admin and has no agent. */
+/** What the gate asks of an account. */
+export interface Account {
+  status: CustomerStatus;
+  /** When it was frozen; null unless it is. */
+  tm_deletion_scheduled: Timestamp | null;
+}
+
+/** Who makes a request (accounts-and-plumbing 4.2). Accesskeys and delegate tokens act as customer admin. */
 export interface Identity {
-  kind: 'agent' | 'accesskey';
+  kind: 'agent' | 'accesskey' | 'delegate' | 'direct';
   customer_id: string;
   customer_status: CustomerStatus;
   permission: number;
-  /** Empty for an accesskey. */
+  /** Empty unless an agent logged in. */
   agent_id: string;
+  /** What a direct token is bound to; only there. */
+  direct?: Bound;
 }
 
-/** The one credential that decides a request. */
-export interface Credential {
-  kind: 'token' | 'accesskey';
-  value: string;
-}
-
-const cookies = (header: string | undefined): Map<string, string> =>
-  new Map(
-    (header ?? '').split(';').map(pair => {
-      const at = pair.indexOf('=');
-      return [pair.slice(0, Math.max(at, 0)).trim(), pair.slice(at + 1).trim()];
-    }),
-  );
-
-const bearer = (header: string | undefined): string => /^Bearer\s+(\S+)\s*$/i.exec(header ?? '')?.[1] ?? '';
-
-/**
- * The first credential present: cookie token, query token, bearer header, cookie accesskey, query accesskey. Empty
- * values count as absent (4.1).
- */
-export const credentialOf = (request: Pick<IncomingMessage, 'url' | 'headers'>): Credential | undefined => {
-  const cookie = cookies(request.headers.cookie);
-  const at = request.url?.indexOf('?') ?? -1;
-  const query = new URLSearchParams(at < 0 ? '' : request.url?.slice(at));
-  const present: Credential[] = [
-    { kind: 'token', value: cookie.get('token') ?? '' },
-    { kind: 'token', value: query.get('token') ?? '' },
-    { kind: 'token', value: bearer(request.headers.authorization) },
-    { kind: 'accesskey', value: cookie.get('accesskey') ?? '' },
-    { kind: 'accesskey', value: query.get('accesskey') ?? '' },
-  ];
-  return present.find(credential => credential.value !== '');
-};
-
-interface Holder {
-  id: string;
-  customer_id: string;
-  permission: number;
-  status: CustomerStatus;
+/** An identity on its way through the gate. */
+interface Holder extends Account {
+  identity: Omit<Identity, 'customer_status'>;
 }
 
 const refused = (): PlatformError =>
   new PlatformError('INVALID_CREDENTIALS', 'The token or accesskey is invalid or expired.');
 
-/** Refuses identities of frozen, expired and deleted customers; super admins pass (accounts-and-plumbing 5). */
-export const gate = (identity: Identity): void => {
-  if (identity.kind === 'agent' && isSuperAdmin(identity)) return;
-  const { customer_status: status } = identity;
-  if (status === 'deleted') throw new PlatformError('ACCOUNT_DELETED', 'The account is deleted.');
-  if (status === 'expired')
-    throw new PlatformError('ACCOUNT_EXPIRED', 'The e-mail address was never verified.', [
-      { recovery_endpoint: 'POST /auth/email-verify-resend' },
-    ]);
-  if (status === 'frozen')
-    throw new PlatformError('ACCOUNT_FROZEN', 'The account is frozen.', [
-      { recovery_endpoint: 'DELETE /auth/unregister' },
-    ]);
-};
+const ACCOUNT = ['customers.status', 'customers.tm_deletion_scheduled'] as const;
+
+/** The facts of an account beside the columns of its credential. */
+type WithAccount<Row> = Row & Account;
+
+interface AuthenticatorOptions {
+  limits?: Pick<RateLimits, 'countCustomer'>;
+  /** Direct tokens of another one are refused (accounts-and-plumbing 4.3); 1. */
+  scope_version?: number;
+}
+
+/** What is looked at to tell who a request comes from. */
+export type Incoming = Pick<IncomingMessage, 'url' | 'headers'>;
 
 /** Tells who a request comes from. The WebSocket upgrade uses it too, so it knows nothing of Express. */
 export class Authenticator {
   readonly #db: Db;
   readonly #secret: Uint8Array;
   readonly #limits: Pick<RateLimits, 'countCustomer'> | undefined;
+  readonly #scopeVersion: number;
 
-  constructor(db: Db, secret: Uint8Array, limits?: Pick<RateLimits, 'countCustomer'>) {
+  constructor(db: Db, secret: Uint8Array, given: AuthenticatorOptions = {}) {
     this.#db = db;
     this.#secret = secret;
-    this.#limits = limits;
+    this.#limits = given.limits;
+    this.#scopeVersion = given.scope_version ?? 1;
   }
 
   /**
@@ -97,39 +72,86 @@ export class Authenticator {
    * this order (1.1). Rejects AUTHENTICATION_REQUIRED, INVALID_CREDENTIALS, RATE_LIMIT_EXCEEDED, ACCOUNT_FROZEN,
    * ACCOUNT_EXPIRED or ACCOUNT_DELETED. What is not counted is no request of its own: a connection looked at again.
    */
-  async identify(request: Pick<IncomingMessage, 'url' | 'headers'>, counted = true): Promise<Identity> {
+  async identify(request: Incoming, counted = true, gate: Gate = 'versioned'): Promise<Identity> {
     const credential = credentialOf(request);
     if (!credential) throw new PlatformError('AUTHENTICATION_REQUIRED', 'Send a token or an accesskey.');
     const { value } = credential;
-    const identity = credential.kind === 'token' ? await this.#agent(value) : await this.#accesskey(value);
+    const holder = credential.kind === 'token' ? await this.#token(value) : await this.#accesskey(value);
+    if (!holder) throw refused();
+    const { identity, status } = holder;
     if (counted) await this.#limits?.countCustomer(identity);
-    gate(identity);
-    return identity;
+    if (identity.kind !== 'agent' || !isSuperAdmin(identity)) pass(gate, holder);
+    return { ...identity, customer_status: status };
+  }
+
+  /**
+   * What a direct token is bound to, whatever became of its account. Rejects AUTHENTICATION_REQUIRED or
+   * INVALID_CREDENTIALS when the request carries anything but a direct token that is still good.
+   */
+  async bound(request: Incoming): Promise<Bound> {
+    const credential = credentialOf(request);
+    if (!credential) throw new PlatformError('AUTHENTICATION_REQUIRED', 'Send a direct token.');
+    if (credential.kind !== 'token') throw refused();
+    const claims = await readToken(this.#secret, credential.value);
+    if (claims.type !== 'direct' || claims.direct.scope_version !== this.#scopeVersion) throw refused();
+    return claims.direct;
+  }
+
+  async #token(token: string): Promise<Holder | undefined> {
+    const claims = await readToken(this.#secret, token);
+    if (claims.type === 'agent') return this.#agent(claims.agent.id);
+    return claims.type === 'direct' ? this.#direct(claims.direct) : this.#delegate(claims);
   }
 
   /** The live agent counts, not the copy in the token, so that changes take effect at once (4.3). */
-  async #agent(token: string): Promise<Identity> {
-    const id = await readAgentToken(this.#secret, token);
-    if (!isId(id)) throw refused();
+  async #agent(id: string): Promise<Holder | undefined> {
     const agent = await this.#db('agents')
-      .join('customers', 'customers.id', 'agents.customer_id')
+      .leftJoin('customers', 'customers.id', 'agents.customer_id')
       .where('agents.id', id)
       .whereNull('agents.tm_delete')
-      .first<Holder | undefined>('agents.id', 'agents.customer_id', 'agents.permission', 'customers.status');
-    if (!agent) throw refused();
-    const { customer_id, status, permission } = agent;
-    return { kind: 'agent', customer_id, customer_status: status, permission, agent_id: agent.id };
+      .first<WithAccount<{ customer_id: string; permission: number }> | undefined>(
+        'agents.customer_id',
+        'agents.permission',
+        ...ACCOUNT,
+      );
+    if (!agent) return undefined;
+    const { customer_id, permission, ...account } = agent;
+    return { ...account, identity: { kind: 'agent', customer_id, permission, agent_id: id } };
   }
 
-  async #accesskey(token: string): Promise<Identity> {
+  async #accesskey(token: string): Promise<Holder | undefined> {
     const key = await this.#db('accesskeys')
-      .join('customers', 'customers.id', 'accesskeys.customer_id')
+      .leftJoin('customers', 'customers.id', 'accesskeys.customer_id')
       .where('accesskeys.token_hash', hashOfToken(token))
       .whereNull('accesskeys.tm_delete')
       .where('accesskeys.tm_expire', '>', timestamp())
-      .first<Holder | undefined>('accesskeys.id', 'accesskeys.customer_id', 'customers.status');
-    if (!key) throw refused();
-    const { customer_id, status } = key;
-    return { kind: 'accesskey', customer_id, customer_status: status, permission: PERMISSION.admin, agent_id: '' };
+      .first<WithAccount<{ customer_id: string }> | undefined>('accesskeys.customer_id', ...ACCOUNT);
+    if (!key) return undefined;
+    const { customer_id, ...account } = key;
+    return { ...account, identity: { kind: 'accesskey', customer_id, permission: PERMISSION.admin, agent_id: '' } };
+  }
+
+  async #direct(direct: Bound): Promise<Holder | undefined> {
+    if (direct.scope_version !== this.#scopeVersion) return undefined;
+    const { customer_id } = direct;
+    const account = await this.#account(customer_id);
+    return account && { ...account, identity: { kind: 'direct', customer_id, permission: 0, agent_id: '', direct } };
+  }
+
+  /** Borrowed power ends with the issuer's: an agent that is gone, or no super admin any more, has none to lend. */
+  async #delegate({ sub, customer_id }: Extract<Claims, { type: 'delegate' }>): Promise<Holder | undefined> {
+    const issuer = await this.#db<{ id: string; permission: number }>('agents')
+      .where('id', sub)
+      .whereNull('tm_delete')
+      .first('permission');
+    const account = await this.#account(customer_id);
+    if (!issuer || !account || (issuer.permission & PERMISSION.super_admin) === 0) return undefined;
+    return { ...account, identity: { kind: 'delegate', customer_id, permission: PERMISSION.admin, agent_id: '' } };
+  }
+
+  #account(customerId: string): Promise<Account | undefined> {
+    return this.#db('customers')
+      .where({ id: customerId })
+      .first<Account | undefined>(...ACCOUNT);
   }
 }

@@ -98,6 +98,14 @@ export const parseJson = (raw: Buffer): unknown => {
   return value;
 };
 
+/** Reads the fields of an HTML form, each by its first value. Throws INVALID_ARGUMENT for text that no database stores. */
+export const parseForm = (raw: Buffer): Record<string, string> => {
+  const fields = new URLSearchParams(raw.toString('utf8'));
+  const form = Object.fromEntries([...fields.keys()].map(name => [name, fields.get(name) ?? '']));
+  if (holdsUnstorable(form)) throw new PlatformError('INVALID_ARGUMENT', 'The form holds a NUL.');
+  return form;
+};
+
 /** Nesting deeper than this is refused before anything walks it recursively. */
 const DEEPEST = 64;
 const depthOf = (text: string): number => {

@@ -17,8 +17,10 @@ export interface Context {
   recordingFiles: RecordingFiles;
   authenticator: Authenticator;
   limits: RateLimits;
-  /** Signs login tokens. */
+  /** Signs tokens. */
   tokenSecret: Uint8Array;
+  /** What direct tokens must carry; raising it ends all of them. */
+  scopeVersion: number;
   /** Domain below which extension domains lie. */
   sipDomain: string;
   health(): Promise<Health>;

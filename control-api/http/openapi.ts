@@ -103,7 +103,8 @@ const failuresOf = (route: Route, components: Components): Json => {
     status,
     { description: reasons.join(', '), ...(status === 429 ? { headers: RETRY_AFTER } : {}), content },
   ]);
-  const bare = route.surface === 'auth' ? { 400: { description: 'Refused; the body is empty.' } } : {};
+  const bareStatuses = route.surface === 'auth' ? [400, ...(route.bare ?? [])] : [];
+  const bare = Object.fromEntries(bareStatuses.map(status => [status, { description: 'Refused; the body is empty.' }]));
   const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
     status,
     { description: 'Refused.', content: { 'application/json': { schema: components.add(schema, 'output') } } },

@@ -53,9 +53,14 @@ export class RateLimits {
     }
   }
 
+  /** The address a request comes from, as trusted proxies tell it. */
+  addressOf(request: Pick<IncomingMessage, 'headers' | 'socket'>): string {
+    return clientAddress(request, this.#proxies);
+  }
+
   /** Counts a request of a client's address. Throws RATE_LIMIT_EXCEEDED. */
   countAddress(tier: AddressTier, request: Pick<IncomingMessage, 'headers' | 'socket'>): void {
-    const waitS = this.#addresses.get(tier)?.take(clientAddress(request, this.#proxies)) ?? 0;
+    const waitS = this.#addresses.get(tier)?.take(this.addressOf(request)) ?? 0;
     if (waitS > 0) throw new RateLimitExceeded('ip', waitS);
   }
 

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { Reason } from '#contract/errors';
-import type { Identity } from './authenticate.ts';
+import type { Identity, Incoming } from './authenticate.ts';
 import type { Context } from './context.ts';
+import type { Gate } from './gate.ts';
 import type { Permission } from './permit.ts';
 
 type Shape = z.ZodType | undefined;
@@ -16,6 +17,16 @@ export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
   query: Q;
   body: B;
   request_id: string;
+  /** The address that the request came from. */
+  client_ip: string;
+  /** The request as it came, for handlers that look at credentials themselves. */
+  incoming: Incoming;
+}
+
+/** What people see whose browser posted a form to a route that programs send JSON to. Whole HTML pages. */
+export interface FormPages {
+  done(): string;
+  refused(): string;
 }
 
 /** What a handler answers when the status or a header is not the route's own. */
@@ -47,6 +58,14 @@ export interface Route {
   summary: string;
   tag: string;
   permission: Permission;
+  /** Which accounts are let in, on routes with credentials; `versioned` by default. */
+  gate?: Gate;
+  /** Failures with a status and no body, beside 400; of the authentication group only. */
+  bare?: number[];
+  /** It also takes plain HTML forms (application/x-www-form-urlencoded) and answers them with pages. */
+  form?: FormPages;
+  /** Its answer is `{}` whatever fails, so that nobody learns which addresses exist (platform-api, Errors). */
+  quiet?: true;
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;

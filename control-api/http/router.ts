@@ -1,8 +1,11 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
-import { PlatformError } from '#contract/errors';
+import { PlatformError, type Reason } from '#contract/errors';
 import type { Identity } from './authenticate.ts';
-import { bindBody, bindParams, bindQuery, parseJson } from './bind.ts';
+import { bindBody, bindParams, bindQuery, parseForm, parseJson } from './bind.ts';
 import type { Context } from './context.ts';
+import { checkBound, directOperation } from './direct-operations.ts';
+import { asPlatformError } from './errors.ts';
+import { PAGE_HEADERS } from './page.ts';
 import { permit } from './permit.ts';
 import { Reply, type Route, type RouteRequest } from './route.ts';
 
@@ -24,17 +27,26 @@ const expressPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 const single = (query: Request['query']): Record<string, unknown> =>
   Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]));
 
-const bodyOf = (route: Route, request: Request): unknown =>
-  route.body && bindBody(route.body, parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)));
+const isForm = (route: Route, request: Request): boolean =>
+  route.form !== undefined && request.is('application/x-www-form-urlencoded') !== false;
+
+const parseBody = (route: Route, request: Request): unknown => {
+  const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return isForm(route, request) ? parseForm(raw) : parseJson(raw);
+};
 
 const bind = (route: Route, request: Request): Pick<RouteRequest, 'params' | 'query' | 'body'> => ({
   params: bindParams(request.params, route.params),
   query: route.query && bindQuery(route.query, single(request.query)),
-  body: bodyOf(route, request),
+  body: route.body && bindBody(route.body, parseBody(route, request)),
 });
 
-const answer = (route: Route, response: Response, result: unknown): void => {
+const sendPage = (response: Response, status: number, page: string): void =>
+  void response.status(status).set(PAGE_HEADERS).send(page);
+
+const answer = (route: Route, request: Request, response: Response, result: unknown): void => {
   const reply = result instanceof Reply ? result : new Reply(route.status, result);
+  if (route.form && isForm(route, request)) return sendPage(response, reply.status, route.form.done());
   response.status(reply.status).set(reply.headers);
   if (reply.body === undefined) response.end();
   else if (Buffer.isBuffer(reply.body)) response.send(reply.body);
@@ -54,30 +66,63 @@ const admit = async (route: Route, request: RouteRequest): Promise<void> => {
   }
 };
 
-/** The order of accounts-and-plumbing 1.1 and 6.2: authenticate, account status, binding, permission, handler. */
+const identityOf = (route: Route, context: Context, request: Request): Promise<Identity> =>
+  route.permission === 'public'
+    ? Promise.resolve(NOBODY)
+    : context.authenticator.identify(request, route.surface === 'versioned', route.gate);
+
+type Who = Pick<RouteRequest, 'context' | 'identity' | 'request_id' | 'client_ip' | 'incoming'>;
+
+/** What comes after the caller is known: a direct token's own list, binding, permission, handler (6.2). */
+const serve = async (route: Route, request: Request, who: Who): Promise<unknown> => {
+  const { direct } = who.identity;
+  const listed = route.permission !== 'any' && route.permission !== 'public';
+  const operation = direct && listed ? directOperation(direct, route) : undefined;
+  const asked = { ...who, ...bind(route, request) };
+  if (direct && operation) checkBound(operation, direct, asked);
+  else await admit(route, asked);
+  return route.handle(asked);
+};
+
+/** The order of accounts-and-plumbing 1.1: authenticate, account status, then the rest. */
 const handlerOf =
   (route: Route, context: Context): RequestHandler =>
   async (request, response) => {
-    const counted = route.surface === 'versioned';
-    const identity = route.permission === 'public' ? NOBODY : await context.authenticator.identify(request, counted);
+    const identity = await identityOf(route, context, request);
     response.locals['customer_id'] = identity.customer_id;
     const request_id = String(response.locals['request_id']);
-    const asked = { context, identity, request_id, ...bind(route, request) };
-    await admit(route, asked);
-    answer(route, response, await route.handle(asked));
+    const client_ip = context.limits.addressOf(request);
+    const who = { context, identity, request_id, client_ip, incoming: request };
+    const work = (): Promise<unknown> => serve(route, request, who);
+    if (route.surface === 'auth') await answerBare({ route, context, request, response, work });
+    else answer(route, request, response, await work());
   };
 
-/** Failures of the authentication group are a bare 400, except those of the account's status (8, 8.4). */
-const bare =
-  (handler: RequestHandler): RequestHandler =>
-  async (request, response, next) => {
-    try {
-      await handler(request, response, next);
-    } catch (error) {
-      if (!(error instanceof PlatformError) || error.httpStatus !== 400) throw error;
-      response.status(400).end();
-    }
-  };
+interface BareAnswer {
+  route: Route;
+  context: Context;
+  request: Request;
+  response: Response;
+  work: () => Promise<unknown>;
+}
+
+/** Reasons that the authentication group tells with an envelope, even out of a handler (8.4). */
+const TOLD: readonly Reason[] = ['ACCOUNT_EXPIRED', 'ACCOUNT_DELETED'];
+
+/** Failures of the authentication group have a status and no body; quiet routes have none at all (8). */
+const answerBare = async ({ route, context, request, response, work }: BareAnswer): Promise<void> => {
+  try {
+    answer(route, request, response, await work());
+  } catch (error) {
+    const failure = asPlatformError(error);
+    if (TOLD.includes(failure.reason)) throw error;
+    const { request_id } = response.locals as { request_id: string };
+    if (failure !== error) context.log.error({ err: error as Error, request_id }, `${route.operation_id} failed`);
+    if (route.quiet) answer(route, request, response, {});
+    else if (route.form && isForm(route, request)) sendPage(response, failure.httpStatus, route.form.refused());
+    else response.status(failure.httpStatus).end();
+  }
+};
 
 /** Serves the routes of a surface. */
 export const routerOf = (routes: Route[], context: Context): Router => {
@@ -86,7 +131,7 @@ export const routerOf = (routes: Route[], context: Context): Router => {
   for (const route of routes) {
     const handler = handlerOf(route, context);
     const steps = route.body ? [body] : [];
-    router[route.method](expressPath(route.path), ...steps, route.surface === 'auth' ? bare(handler) : handler);
+    router[route.method](expressPath(route.path), ...steps, handler);
   }
   return router;
 };

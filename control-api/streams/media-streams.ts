@@ -80,7 +80,8 @@ export class MediaStreams {
     const identity = await this.#identify(request, true);
     const params = bindParams({ id });
     const query = new URL(request.url ?? '', 'ws://localhost').searchParams;
-    const asked = { context: this.#context, identity, params, query: {}, body: undefined, request_id };
+    const from = { client_ip: this.#context.limits.addressOf(request), incoming: request };
+    const asked = { context: this.#context, identity, params, query: {}, body: undefined, request_id, ...from };
     const path = { collection, id: params['id'] ?? '' };
     return this.#connect(await mediaStreamAddress(asked, path, query.get('encapsulation')));
   }

@@ -86,6 +86,12 @@ export const settingsSchema = z
       .enum(['auto', 'yes', 'no'], 'must be auto, yes or no')
       .default('auto')
       .describe('Whether webhooks may go to private addresses. auto: only while HOST is a loopback address.'),
+    DIRECT_SCOPE_VERSION: z.coerce
+      .number({ error: 'must be a whole number' })
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .default(1)
+      .describe('Raise it to end every direct token that is out; their clients boot again.'),
   })
   .superRefine((settings, context) => {
     if ((settings.SIP_SERVERS === undefined) === (settings.MEDIA_SERVERS === undefined)) return;
