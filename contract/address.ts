@@ -15,6 +15,10 @@ export const ADDRESS_TYPES = [
   'whatsapp',
 ] as const;
 
+/** Whether a telephone number that is called learns who calls; empty is auto (accounts-and-plumbing 25.5). */
+export const ANONYMOUS_VALUES = ['', 'yes', 'no', 'auto'] as const;
+export type Anonymous = (typeof ANONYMOUS_VALUES)[number];
+
 /** Where a call comes from or goes to (platform-api, Address). Only `type` and `target` are required. */
 export const addressSchema = z
   .object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { activeflowSchema } from './activeflow.ts';
-import { addressSchema } from './address.ts';
+import { addressSchema, ANONYMOUS_VALUES } from './address.ts';
 import { callSchema } from './call.ts';
 import { conferenceSchema, conferenceSettingsSchema } from './conference.ts';
 import { conferencecallSchema } from './conferencecall.ts';
@@ -30,7 +30,7 @@ export const commands = {
       destinations: z.array(addressSchema).min(1),
       flow: flowTemplateSchema,
       variables: z.record(z.string(), z.string()),
-      anonymous: z.enum(['', 'yes', 'no', 'auto']),
+      anonymous: z.enum(ANONYMOUS_VALUES),
     }),
     result: z.object({ calls: z.array(callSchema), groupcalls: z.array(groupcallSchema) }),
   },

@@ -92,8 +92,31 @@ const REQUESTED: Partial<Record<HangupReason, ReleaseCause>> = {
 /** The release cause a requested hang-up reason selects (voice-and-flows 8.6). */
 export const causeOfReason = (reason: string): ReleaseCause => REQUESTED[reason as HangupReason] ?? 'normal_clearing';
 
+const REFUSALS: Partial<Record<ReleaseCause, number>> = {
+  user_busy: 486,
+  call_rejected: 603,
+  unallocated: 404,
+  no_user_response: 408,
+  failure: 500,
+};
+
+/** ITU-T Q.850 values; what the telephone network has no word for (AMD, the timers) is normal clearing or recovery. */
+const Q850: Record<ReleaseCause, number> = {
+  unallocated: 1,
+  normal_clearing: 16,
+  amd: 16,
+  user_busy: 17,
+  no_user_response: 18,
+  no_answer: 19,
+  call_rejected: 21,
+  answered_elsewhere: 26,
+  failure: 41,
+  dial_timeout: 102,
+  max_duration: 102,
+};
+
+/** The Reason header that tells the network why a leg is released (RFC 3326 section 3.1). */
+export const reasonHeader = (cause: ReleaseCause): string => `Q.850;cause=${Q850[cause]};text="${cause}"`;
+
 /** The final response that refuses an unanswered incoming call with a cause. */
-export const sipStatusOfCause = (cause: ReleaseCause): number =>
-  (({ user_busy: 486, call_rejected: 603, unallocated: 404, failure: 500 }) as Partial<Record<ReleaseCause, number>>)[
-    cause
-  ] ?? 480;
+export const sipStatusOfCause = (cause: ReleaseCause): number => REFUSALS[cause] ?? 480;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Action, ActionType } from '#contract/action';
 import type { Activeflow } from '#contract/activeflow';
-import type { Address } from '#contract/address';
+import type { Address, Anonymous } from '#contract/address';
 import type { Call } from '#contract/call';
 import type { ExternalMediaRequest } from '#contract/external-media';
 import type { FlowTemplate } from '#contract/flow';
@@ -98,7 +98,7 @@ export interface CreateCalls {
   /** The flow of the new calls: by id, or inline actions of a temporary flow. */
   flow_id: string;
   actions: Action[];
-  anonymous: string;
+  anonymous: Anonymous;
   /** Set when the new calls are chained to the current one. */
   master_call_id: string;
   early_execution: boolean;
@@ -189,5 +189,5 @@ export interface ConnectRequest {
   destinations: Address[];
   early_media: boolean;
   relay_reason: boolean;
-  anonymous: string;
+  anonymous: Anonymous;
 }

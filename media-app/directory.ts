@@ -1,13 +1,22 @@
 import pg from 'pg';
 import type { Action } from '#contract/action';
+import { type Address, addressSchema, extensionKey } from '#contract/address';
 import type { FlowTemplate } from '#contract/flow';
-import { EMPTY_ID } from '#contract/ids';
+import { EMPTY_ID, isId } from '#contract/ids';
 
 export interface Customer {
   id: string;
   status: string;
+  identity_verification_status: string;
   sip_label: string;
   webhook_secret: string;
+}
+
+/** Whom an agent destination rings, and how. */
+export interface Agent {
+  id: string;
+  ring_method: string;
+  addresses: Address[];
 }
 
 export interface Extension {
@@ -20,7 +29,8 @@ export interface Extension {
   name: string;
 }
 
-const CUSTOMER = 'SELECT id, status, sip_label, webhook_secret FROM customers WHERE tm_delete IS NULL';
+const CUSTOMER =
+  'SELECT id, status, identity_verification_status, sip_label, webhook_secret FROM customers WHERE tm_delete IS NULL';
 const EXTENSION =
   'SELECT id, customer_id, extension, username, password, domain_name, name FROM extensions WHERE tm_delete IS NULL';
 
@@ -37,6 +47,15 @@ const DIRECT = `
   UNION ALL
   SELECT 'conference', id, customer_id, id::text FROM conferences
   WHERE data ->> 'direct_hash' = $1 AND tm_delete IS NULL`;
+
+/** An address belongs to an agent when type and target are the same, of an extension also when its key is. */
+const AGENT_OF = `
+  SELECT id FROM agents
+  WHERE customer_id = $1 AND tm_delete IS NULL AND EXISTS (
+    SELECT FROM jsonb_array_elements(addresses) AS own
+    WHERE own ->> 'type' = $2
+      AND (own ->> 'target' IN ($3, $4) OR ($2 = 'extension' AND own ->> 'target_name' IN ($3, $4))))
+  ORDER BY tm_create LIMIT 1`;
 
 /** What a direct hash leads to (accounts-and-plumbing 20.2). */
 export interface DirectResource {
@@ -96,6 +115,22 @@ export class Directory {
       `${EXTENSION} AND customer_id = $1 AND (extension = $2 OR id::text = $2)`,
       [customerId, key],
     );
+  }
+
+  /** A live agent of a customer. */
+  async agent(customerId: string, agentId: string): Promise<Agent | undefined> {
+    if (!isId(agentId)) return undefined;
+    const sql =
+      'SELECT id, ring_method, addresses FROM agents WHERE customer_id = $1 AND id = $2 AND tm_delete IS NULL';
+    const row = await this.#one<Agent>('agent', sql, [customerId, agentId]);
+    return row && { ...row, addresses: row.addresses.map(address => addressSchema.parse(address)) };
+  }
+
+  /** The agent an address belongs to, or is; `undefined` when nobody's (voice-and-flows 8.1). */
+  async agentOf(customerId: string, address: Address): Promise<string | undefined> {
+    if (address.type === 'agent') return (await this.agent(customerId, address.target))?.id;
+    const key = address.type === 'extension' ? extensionKey(address) : address.target;
+    return (await this.#one<Agent>('agent-of', AGENT_OF, [customerId, address.type, address.target, key]))?.id;
   }
 
   /** The resource of a direct hash (`direct.` included), for callers from anywhere. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ActionInput } from '#contract/action';
-import { addressSchema, isVirtualNumber, normalizeAddress, type Address } from '#contract/address';
+import { addressSchema, ANONYMOUS_VALUES, isVirtualNumber, normalizeAddress, type Address } from '#contract/address';
 import { callSchema, type Call } from '#contract/call';
 import { PlatformError } from '#contract/errors';
 import { CALL_STATUSES } from '#contract/machines/call';
@@ -46,7 +46,7 @@ const createBody = z.object({
   flow_id: reference('The flow the call runs. It wins over actions.'),
   actions: actionsField.default([]),
   variables: variablesField,
-  anonymous: z.enum(['', 'yes', 'no', 'auto']).default('auto').describe('For tel destinations only.'),
+  anonymous: z.enum(ANONYMOUS_VALUES).default('auto').describe('For tel destinations only.'),
 });
 
 /**

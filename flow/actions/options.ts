@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressSchema } from '#contract/address';
+import { addressSchema, type Anonymous, ANONYMOUS_VALUES } from '#contract/address';
 import { EMPTY_ID } from '#contract/ids';
 
 /** Options that several actions share. Every option is optional at parse time (voice-and-flows 6). */
@@ -19,9 +19,9 @@ export const targetId = z.string().max(64).default(EMPTY_ID).describe('Id of an 
 export const operator = z.string().max(16).default('').describe('One of ==, !=, >, >=, <, <=.');
 
 export const anonymous = z
-  .enum(['', 'yes', 'no', 'auto'])
+  .enum(ANONYMOUS_VALUES)
   .default('auto')
-  .transform(value => value || 'auto')
+  .transform((value): Anonymous => value || 'auto')
   .describe('Whether to hide the caller.');
 
 export const destinations = z.array(addressSchema).max(100).default([]).describe('Whom to call.');

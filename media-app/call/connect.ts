@@ -48,6 +48,8 @@ export class Connect {
       destinations: this.#request.destinations,
       master_call_id: call.id,
       early_media: this.#request.early_media,
+      anonymous: this.#request.anonymous,
+      privacy: this.#caller.privacy,
       ...(endpoint ? { media_server: endpoint.server } : {}),
     });
     this.#legs = sessions;

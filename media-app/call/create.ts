@@ -1,4 +1,4 @@
-import { EVERY_PHONE, GroupcallSession } from '../groupcall/session.ts';
+import { groupcallOf, GroupcallSession } from '../groupcall/session.ts';
 import type { Services } from '../services.ts';
 import { type Dial, Dialer } from './dialer.ts';
 import type { CallRequest, CreatedCalls } from './request.ts';
@@ -32,12 +32,7 @@ const place = (
   request: CallRequest,
   dial: Dial,
 ): CallSession | GroupcallSession => {
-  const [target] = dial.way.targets;
-  if (dial.way.kind === 'call' && target) return dialer.call(dial.destination, target);
-  const groupcall = new GroupcallSession(services, dialer, request, {
-    ...EVERY_PHONE,
-    destinations: [dial.destination],
-  });
-  groupcall.ring([dial]);
-  return groupcall;
+  const { way } = dial;
+  const [target] = way.kind === 'call' ? way.targets : [];
+  return target ? dialer.call(dial, target) : groupcallOf(services, dialer, request, dial);
 };

@@ -4,9 +4,12 @@ import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { EndpointSupply } from '../media/endpoint-supply.ts';
+import type { Customer } from '../directory.ts';
 import type { Services } from '../services.ts';
 import { type DialTarget, OutgoingLeg } from '../sip/outgoing-leg.ts';
-import { type Route, route } from './destinations.ts';
+import { admit } from './admission.ts';
+import { isWithheld } from './caller-id.ts';
+import { type Way, wayTo } from './destinations.ts';
 import type { CallRequest } from './request.ts';
 import { CallSession } from './session.ts';
 
@@ -14,7 +17,9 @@ import { CallSession } from './session.ts';
 export interface Dial {
   destination: Address;
   index: number;
-  way: Route;
+  way: Way;
+  /** The agent whose address it is (voice-and-flows 8.1); the empty UUID when nobody's. */
+  owner_id: string;
 }
 
 /** The groupcall a leg belongs to: its id, and whether the leg may be the one that answers (11.2). */
@@ -22,6 +27,10 @@ export interface Membership {
   groupcall_id: string;
   mayAnswer: (leg: CallSession) => boolean;
 }
+
+/** What is dialled to go a way; for an agent what is dialled first. */
+const targetsOf = (way: Way): DialTarget[] =>
+  way.kind === 'agent' ? way.dials.flatMap(dial => targetsOf(dial.way)) : way.targets;
 
 const noServer = () => new PlatformError('SERVICE_UNAVAILABLE', 'No SIP server is connected.');
 
@@ -31,6 +40,7 @@ export class Dialer {
   readonly #request: CallRequest;
   readonly #source: Address;
   readonly #endpoints: EndpointSupply;
+  #customer: Promise<Customer | undefined> | undefined;
 
   constructor(services: Services, request: CallRequest) {
     this.#services = services;
@@ -40,13 +50,13 @@ export class Dialer {
   }
 
   /**
-   * Checks who asks, and does what `find` does beside it; when either fails, nothing was begun.
-   * @throws PlatformError PERMISSION_DENIED for an account that is not active, SERVICE_UNAVAILABLE without SIP server
+   * Looks for ways by `find`; when there is none, nothing was begun.
+   * @throws PlatformError as `find` does, SERVICE_UNAVAILABLE without SIP server
    */
   async admitted<T>(find: () => Promise<T>): Promise<T> {
     try {
-      const [found] = await Promise.all([find(), this.#requireActive()]);
-      return found;
+      if (!this.#services.sip.pick()) throw noServer();
+      return await find();
     } catch (error) {
       this.#endpoints.returnUnused();
       throw error;
@@ -57,11 +67,11 @@ export class Dialer {
    * Where each destination leads; those that lead nowhere are passed over, unless that is all of them.
    * @throws PlatformError why the last one failed, when all did
    */
-  async all(destinations: Address[]): Promise<Dial[]> {
+  async all(destinations: Address[], ofAgent = false): Promise<Dial[]> {
     const dials: Dial[] = [];
     let failure: unknown = new PlatformError('INVALID_ARGUMENT', 'No destination was given.');
     for (const index of destinations.keys())
-      await this.#dial(destinations, index).then(
+      await this.#dial(destinations, index, ofAgent).then(
         dial => dials.push(dial),
         (error: unknown) => (failure = error),
       );
@@ -73,11 +83,11 @@ export class Dialer {
    * The first destination from `index` on that leads somewhere.
    * @throws PlatformError why the last one failed, when all did
    */
-  async next(destinations: Address[], index: number): Promise<Dial> {
+  async next(destinations: Address[], index: number, ofAgent = false): Promise<Dial> {
     let failure: unknown = new PlatformError('INVALID_ARGUMENT', 'No destination is left.');
     for (let at = index; at < destinations.length; at += 1) {
       try {
-        return await this.#dial(destinations, at);
+        return await this.#dial(destinations, at, ofAgent);
       } catch (error) {
         failure = error;
       }
@@ -86,7 +96,7 @@ export class Dialer {
   }
 
   /** A new call, whose INVITE is on its way. Write it with `create`. */
-  call(destination: Address, target: DialTarget, membership?: Membership): CallSession {
+  call({ destination, owner_id }: Dial, target: DialTarget, membership?: Membership): CallSession {
     const server = this.#services.sip.pick(target.sip_server);
     if (!server) throw noServer();
     const id = newId();
@@ -109,6 +119,8 @@ export class Dialer {
         action: START_ACTION,
         groupcall_id: membership?.groupcall_id ?? EMPTY_ID,
         master_call_id: master_call_id || EMPTY_ID,
+        owner_type: isSet(owner_id) ? 'agent' : '',
+        owner_id,
         tm_create: timestamp(),
       },
     });
@@ -120,7 +132,7 @@ export class Dialer {
   async chain(sessions: CallSession[]): Promise<void> {
     const { master_call_id } = this.#request;
     const master = isSet(master_call_id) ? this.#services.registry.calls.get(master_call_id) : undefined;
-    if (!master) return;
+    if (!master || !this.wanted) return;
     await master.update({ chained_call_ids: [...master.call.chained_call_ids, ...sessions.map(({ id }) => id)] });
   }
 
@@ -132,23 +144,48 @@ export class Dialer {
     return status === 'dialing' || status === 'ringing' || status === 'progressing';
   }
 
-  async #dial(destinations: Address[], index: number): Promise<Dial> {
+  async #dial(destinations: Address[], index: number, ofAgent: boolean): Promise<Dial> {
     const [destination] = destinations.slice(index, index + 1).map(normalizeAddress);
     if (!destination) throw new PlatformError('INVALID_ARGUMENT', 'No destination is left.');
     try {
-      const way = await route(this.#services, this.#request.customer_id, this.#source, destination);
-      if (!way.targets.every(target => this.#services.sip.pick(target.sip_server))) throw noServer();
-      return { destination, index, way };
+      // The checks come first in what is told, and go beside the search in time.
+      const [admitted, way, owner] = await Promise.allSettled([
+        this.#admit(destination),
+        this.#way(destination, ofAgent),
+        this.#services.directory.agentOf(this.#request.customer_id, destination),
+      ]);
+      if (admitted.status === 'rejected') throw admitted.reason;
+      if (way.status === 'rejected') throw way.reason;
+      if (!targetsOf(way.value).every(target => this.#services.sip.pick(target.sip_server))) throw noServer();
+      const owner_id = (owner.status === 'fulfilled' && owner.value) || EMPTY_ID;
+      return { destination, index, way: way.value, owner_id };
     } catch (error) {
       this.#services.log.info({ destination: destination.target, error: String(error) }, 'cannot be dialled');
       throw error;
     }
   }
 
-  async #requireActive(): Promise<void> {
-    const customer = await this.#services.directory.customer(this.#request.customer_id);
-    if (customer?.status !== 'active')
-      throw new PlatformError('PERMISSION_DENIED', 'The account is not active and may not place calls.');
-    if (!this.#services.sip.pick()) throw noServer();
+  async #admit(destination: Address): Promise<void> {
+    this.#customer ??= this.#services.directory.customer(this.#request.customer_id);
+    await admit({ source: this.#source, destination, customer: await this.#customer });
+  }
+
+  async #way(destination: Address, ofAgent: boolean): Promise<Way> {
+    if (destination.type === 'agent') return this.#agentWay(destination, ofAgent);
+    const { customer_id, anonymous = '', privacy = false } = this.#request;
+    const withheld = isWithheld(destination.type, anonymous, privacy);
+    return wayTo({ services: this.#services, customer_id, source: this.#source, destination, withheld });
+  }
+
+  /** The addresses of an agent of the same customer, by the agent's own ring method (voice-and-flows 9.2). */
+  async #agentWay({ target }: Address, ofAgent: boolean): Promise<Way> {
+    if (ofAgent) throw new PlatformError('INVALID_ARGUMENT', 'The address of an agent cannot be another agent.');
+    const agent = await this.#services.directory.agent(this.#request.customer_id, target);
+    if (!agent) throw new PlatformError('INVALID_ARGUMENT', `There is no agent ${target}.`);
+    const { addresses } = agent;
+    if (!addresses.length) throw new PlatformError('INVALID_ARGUMENT', `Agent ${target} has no address.`);
+    const ring_method = agent.ring_method === 'linear' ? 'linear' : 'ring_all';
+    const dials = ring_method === 'linear' ? [await this.next(addresses, 0, true)] : await this.all(addresses, true);
+    return { kind: 'agent', ring_method, addresses, dials };
   }
 }

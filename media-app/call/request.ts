@@ -1,4 +1,4 @@
-import type { Address } from '#contract/address';
+import type { Address, Anonymous } from '#contract/address';
 import type { Call } from '#contract/call';
 import type { FlowTemplate } from '#contract/flow';
 import type { Groupcall } from '#contract/groupcall';
@@ -13,6 +13,10 @@ export interface CallRequest {
   flow?: FlowTemplate;
   variables?: Record<string, string>;
   master_call_id?: string;
+  /** Whether telephone numbers may learn who calls (voice-and-flows 9.3). */
+  anonymous?: Anonymous;
+  /** The call that leads to these came withheld. */
+  privacy?: boolean;
   early_execution?: boolean;
   /** Take the media of the ringing side, so that it can be heard before the answer. */
   early_media?: boolean;

@@ -58,6 +58,8 @@ export interface NewCall {
   /** Run the flow from ringing on instead of from the answer. */
   early_execution?: boolean;
   request_id?: string | undefined;
+  /** The caller wants to be withheld (RFC 3323). */
+  privacy?: boolean;
 }
 
 /**
@@ -77,6 +79,8 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   readonly flow: ActiveflowSession | undefined;
   /** What streams the call's audio out and other audio in. */
   readonly audio = new Streams('call');
+  /** The caller wants to be withheld from whomever this call leads to. */
+  readonly privacy: boolean;
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;
@@ -99,6 +103,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
     const call = newCall({ ...given.call, ...(given.flow ? { flow_id: given.flow.id } : {}) });
     this.services = services;
     this.leg = given.leg;
+    this.privacy = given.privacy ?? false;
     this.log = services.log.child({ call_id: call.id });
     this.mailbox = new Mailbox(this.log);
     this.media = new CallMedia(this);

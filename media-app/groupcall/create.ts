@@ -3,7 +3,7 @@ import type { Groupcall } from '#contract/groupcall';
 import { Dialer } from '../call/dialer.ts';
 import type { CallRequest } from '../call/request.ts';
 import type { Services } from '../services.ts';
-import { type GroupcallPlan, GroupcallSession } from './session.ts';
+import { groupcallOf, type GroupcallPlan, GroupcallSession } from './session.ts';
 
 /** What a groupcall is asked for with. */
 export type GroupcallRequest = CallRequest & Pick<GroupcallPlan, 'ring_method' | 'answer_method'>;
@@ -20,8 +20,11 @@ export const createGroupcall = async (services: Services, request: GroupcallRequ
   const dials = await dialer.admitted(async () =>
     ring_method === 'linear' ? [await dialer.next(destinations, 0)] : dialer.all(destinations),
   );
-  const session = new GroupcallSession(services, dialer, request, { destinations, ring_method, answer_method });
-  session.ring(dials);
+  const [only] = ring_method === 'ring_all' && destinations.length === 1 ? dials : [];
+  const session = only
+    ? groupcallOf(services, dialer, request, only, { answer_method })
+    : new GroupcallSession(services, dialer, request, { destinations, ring_method, answer_method });
+  if (!only) session.ring(dials);
   const created = session.create();
   const made = session.groupcall;
   await created;

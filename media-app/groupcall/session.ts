@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
+import type { Address } from '#contract/address';
 import type { LiveEventType, LiveRecord } from '#contract/events';
 import type { Groupcall } from '#contract/groupcall';
 import type { ReleaseCause } from '#contract/hangup';
-import { EMPTY_ID, newId } from '#contract/ids';
+import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { NEVER, timestamp } from '#contract/time';
 import type { Dial, Dialer } from '../call/dialer.ts';
@@ -18,13 +19,14 @@ import type { DialTarget } from '../sip/outgoing-leg.ts';
 export interface GroupcallPlan extends Pick<Groupcall, 'destinations' | 'ring_method' | 'answer_method'> {
   /** The groupcall this one is a leg of. */
   parent?: GroupcallSession;
+  /** What is rung in turn or at once, where that is not `destinations`: the addresses of an agent. */
+  addresses?: Address[];
+  /** The agent it is for. */
+  owner_id?: string;
 }
 
 /** What a groupcall rings: a call, or a groupcall for a destination that has legs of its own. */
 type Leg = CallSession | GroupcallSession;
-
-/** How a destination with several phones is rung: whichever answers first. */
-export const EVERY_PHONE = { ring_method: 'ring_all', answer_method: 'hangup_others' } as const;
 
 /**
  * Several legs rung for one purpose (voice-and-flows 11.2). `ring` sends the INVITEs of a dial; `create` writes them.
@@ -39,6 +41,8 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
   readonly #dialer: Dialer;
   readonly #request: CallRequest;
   readonly #parent: GroupcallSession | undefined;
+  /** The addresses of an agent; `undefined` when the destinations themselves are rung. */
+  readonly #addresses: Address[] | undefined;
   readonly #record: LiveRecord<'groupcall'>;
   readonly #mailbox: Mailbox;
   readonly #log: Log;
@@ -52,6 +56,7 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
     this.#dialer = dialer;
     this.#request = request;
     this.#parent = plan.parent;
+    this.#addresses = plan.addresses;
     this.#log = services.log.child({ groupcall_id: this.id });
     this.#mailbox = new Mailbox(this.#log);
     this.#record = services.store.create('groupcall', newGroupcall(this.id, request, plan));
@@ -67,15 +72,27 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
     return [...this.#alive].flatMap(leg => (leg instanceof CallSession ? [leg] : leg.calls));
   }
 
-  /** Rings the legs of a dial. A single destination of `ring_all` is expanded: its phones are the legs. */
+  /** Rings destinations, each a leg. */
   ring(dials: Dial[]): void {
-    const { destinations, ring_method } = this.groupcall;
-    const expanded = ring_method === 'ring_all' && destinations.length === 1;
-    const legs = dials.flatMap(dial =>
-      expanded ? dial.way.targets.map(target => this.#call(dial, target)) : [this.#leg(dial)],
+    this.#ring(
+      dials.map(dial => this.#leg(dial)),
+      dials[0]?.index ?? 0,
     );
+  }
+
+  /** Rings the one destination expanded: its phones, or the addresses of its agent, are the legs. */
+  expand(dial: Dial): void {
+    const { way } = dial;
+    if (way.kind === 'agent') return this.ring(way.dials);
+    this.#ring(
+      way.targets.map(target => this.#call(dial, target)),
+      0,
+    );
+  }
+
+  #ring(legs: Leg[], dial_index: number): void {
     for (const leg of legs) this.#follow(leg);
-    this.#record.data = { ...this.groupcall, ...this.#rung(legs), dial_index: dials[0]?.index ?? 0 };
+    this.#record.data = { ...this.groupcall, ...this.#rung(legs), dial_index };
   }
 
   /** Writes the groupcall and the legs of its first dial. */
@@ -97,17 +114,15 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
   }
 
   #leg(dial: Dial): Leg {
-    const [target] = dial.way.targets;
-    if (dial.way.kind === 'call' && target) return this.#call(dial, target);
-    const plan = { ...EVERY_PHONE, destinations: [dial.destination], parent: this };
-    const nested = new GroupcallSession(this.#services, this.#dialer, this.#request, plan);
-    nested.ring([dial]);
-    return nested;
+    const { way } = dial;
+    const [target] = way.kind === 'call' ? way.targets : [];
+    if (target) return this.#call(dial, target);
+    return groupcallOf(this.#services, this.#dialer, this.#request, dial, { parent: this });
   }
 
-  #call({ destination }: Dial, target: DialTarget): CallSession {
+  #call(dial: Dial, target: DialTarget): CallSession {
     const mayAnswer = (call: CallSession) => this.#mayAnswer(call, call);
-    return this.#dialer.call(destination, target, { groupcall_id: this.id, mayAnswer });
+    return this.#dialer.call(dial, target, { groupcall_id: this.id, mayAnswer });
   }
 
   #follow(leg: Leg): void {
@@ -145,7 +160,8 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
   async #rungNext(): Promise<boolean> {
     if (this.groupcall.ring_method !== 'linear' || !this.#goesOn()) return false;
     try {
-      const dial = await this.#dialer.next(this.groupcall.destinations, this.groupcall.dial_index + 1);
+      const addresses = this.#addresses ?? this.groupcall.destinations;
+      const dial = await this.#dialer.next(addresses, this.groupcall.dial_index + 1, this.#addresses !== undefined);
       if (!this.#goesOn()) return false;
       this.ring([dial]);
     } catch (error) {
@@ -209,11 +225,33 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
   }
 }
 
+/** A groupcall for one destination: all phones of an extension, or an agent by the agent's own ring method (9.2). */
+export const groupcallOf = (
+  services: Services,
+  dialer: Dialer,
+  request: CallRequest,
+  dial: Dial,
+  given: Partial<GroupcallPlan> = {},
+): GroupcallSession => {
+  const { way, destination, owner_id } = dial;
+  const plan: GroupcallPlan = {
+    destinations: [destination],
+    ring_method: way.kind === 'agent' ? way.ring_method : 'ring_all',
+    answer_method: 'hangup_others',
+    ...(way.kind === 'agent' ? { addresses: way.addresses } : {}),
+    ...(isSet(owner_id) ? { owner_id } : {}),
+    ...given,
+  };
+  const session = new GroupcallSession(services, dialer, request, plan);
+  session.expand(dial);
+  return session;
+};
+
 const newGroupcall = (id: string, request: CallRequest, plan: GroupcallPlan): Groupcall => ({
   id,
   customer_id: request.customer_id,
-  owner_type: '',
-  owner_id: EMPTY_ID,
+  owner_type: plan.owner_id ? 'agent' : '',
+  owner_id: plan.owner_id ?? EMPTY_ID,
   status: 'progressing',
   flow_id: request.flow?.id ?? EMPTY_ID,
   source: request.source,

@@ -1,4 +1,4 @@
-import { sipStatusOfCause, type ReleaseCause } from '#contract/hangup';
+import { reasonHeader, sipStatusOfCause, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { plainAudioOffer } from '../media/sdp.ts';
@@ -70,7 +70,8 @@ export class IncomingLeg extends Leg {
   }
 
   protected override async refuse(cause: ReleaseCause): Promise<void> {
-    if (!this.#response.finalResponseSent) this.#response.send(sipStatusOfCause(cause));
+    const headers = { Reason: reasonHeader(cause) };
+    if (!this.#response.finalResponseSent) this.#response.send(sipStatusOfCause(cause), { headers });
     this.#drop();
     this.finish(cause);
   }

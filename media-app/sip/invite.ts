@@ -6,6 +6,7 @@ import { EMPTY_ID, isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
 import { CallSession } from '../call/session.ts';
+import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import type { Services } from '../services.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { IncomingLeg } from './incoming-leg.ts';
@@ -33,8 +34,13 @@ interface Arrival {
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
   normalizeAddress({ type, target, target_name: targetName, name: '', detail: '' });
 
-/** Who calls, as they say themselves. */
+/** Whether the caller wants to be withheld. */
+const privacyOf = (request: SipRequest): boolean =>
+  asksForPrivacy(uriOf(request.get('from') ?? ''), request.get('privacy') ?? '');
+
+/** Who calls, as they say themselves; one who is withheld is stored without a name (25.5). */
 const sipSource = (request: SipRequest): Address => {
+  if (privacyOf(request)) return address('tel', ANONYMOUS);
   const caller = parseSipUri(uriOf(request.get('from') ?? ''));
   return address('sip', `${caller?.user || 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
 };
@@ -66,8 +72,11 @@ export class InviteHandler {
     const arrival = await this.#classify(request, response);
     if (!arrival || gone.canceled) return;
     if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
-    const { media, log } = this.#services;
-    await this.#start(arrival, new IncomingLeg(request, response, server, media, log, arrival.media_server));
+    const { directory, media, log } = this.#services;
+    const owner_id = await directory.agentOf(arrival.customer_id, arrival.source);
+    if (gone.canceled) return;
+    const leg = new IncomingLeg(request, response, server, media, log, arrival.media_server);
+    await this.#start({ ...arrival, owner_id, privacy: privacyOf(request) }, leg);
   }
 
   /** The rows of section 20 in their order; `undefined` after the request was refused. */
@@ -140,7 +149,7 @@ export class InviteHandler {
 
   async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
     const caller = parseSipUri(uriOf(request.get('from') ?? ''));
-    const numeric = /^\+?\d+$/.test(caller?.user ?? '');
+    const numeric = /^\+?\d+$/.test(caller?.user ?? '') && !privacyOf(request);
     const source = numeric ? address('tel', caller?.user ?? '') : sipSource(request);
     const destination = address('tel', user);
     return (
@@ -193,7 +202,11 @@ export class InviteHandler {
     return undefined;
   }
 
-  async #start({ customer_id, source, destination, flow }: Arrival, leg: IncomingLeg): Promise<void> {
+  /** Nothing is awaited before the session listens to its leg: a CANCEL may come at any moment. */
+  async #start(
+    { customer_id, source, destination, flow, owner_id, privacy }: Arrival & { owner_id?: string; privacy: boolean },
+    leg: IncomingLeg,
+  ): Promise<void> {
     const now = timestamp();
     // A call that its flow answers at once need not ring first; its media is asked for while the records are written.
     if (flow.actions[0]?.type === 'answer' || flow.actions[0]?.type === 'talk') leg.prepare();
@@ -201,6 +214,7 @@ export class InviteHandler {
     const session = new CallSession(this.#services, {
       leg,
       flow,
+      privacy,
       call: {
         id: newId(),
         customer_id,
@@ -209,6 +223,7 @@ export class InviteHandler {
         source,
         destination,
         action: START_ACTION,
+        ...(owner_id ? { owner_type: 'agent', owner_id } : {}),
         tm_create: now,
         tm_ringing: now,
       },

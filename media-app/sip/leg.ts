@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { ReleaseCause } from '#contract/hangup';
+import { reasonHeader, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
@@ -68,7 +68,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     if (!this.dialog) return this.refuse(cause);
     if (this.#hungUp) return;
     this.#hungUp = true;
-    await this.#bye(this.dialog);
+    await this.#bye(this.dialog, cause);
     this.finish(cause);
   }
 
@@ -136,9 +136,10 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     await endpoint.destroy();
   }
 
-  async #bye(dialog: Dialog): Promise<void> {
+  async #bye(dialog: Dialog, cause: ReleaseCause): Promise<void> {
     if (!dialog.connected) return;
-    await withDeadline(dialog.destroy(), BYE_DEADLINE_MS, 'BYE').catch((error: unknown) =>
+    const headers = { Reason: reasonHeader(cause) };
+    await withDeadline(dialog.destroy({ headers }), BYE_DEADLINE_MS, 'BYE').catch((error: unknown) =>
       this.log.debug({ error: String(error) }, 'the far end did not answer BYE'),
     );
   }

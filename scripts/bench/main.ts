@@ -1,71 +1,16 @@
-import { cpus } from 'node:os';
 import { stopShared } from '../../test/support/stack.ts';
-import { type Figure, lineOf, percentile } from './figures.ts';
-import { answerAndHear, orderToInvite, rate } from './measure.ts';
-import { PLAN } from './plan.ts';
-import { startBare, startOurs, type System } from './systems.ts';
+import { latencyBench } from './latency.ts';
+import { streamBench } from './stream.ts';
 
-/** Runs one measurement on both systems in turns, so that a machine that slows down slows both. */
-const inTurns = async <T>(
-  systems: { ours: System; bare: System },
-  rounds: number,
-  measure: (system: System) => Promise<T>,
-): Promise<{ ours: T[]; bare: T[] }> => {
-  const results: { ours: T[]; bare: T[] } = { ours: [], bare: [] };
-  for (let round = 0; round < rounds; round++) {
-    results.bare.push(await measure(systems.bare));
-    results.ours.push(await measure(systems.ours));
-  }
-  return results;
+/** What can be measured: `npm run bench` is calls, `npm run bench -- stream 10` the second. */
+const BENCHES: Record<string, (argument?: string) => Promise<void>> = {
+  calls: latencyBench,
+  stream: (minutes = '10') => streamBench(Number(minutes)),
 };
 
-const latency = (name: string, samples: { ours: number[]; bare: number[] }): Figure[] =>
-  [['p50', 0.5] as const, ['p95', 0.95] as const].map(([label, share]) => ({
-    name: `${name}, ${label}`,
-    unit: 'ms',
-    ours: percentile(samples.ours, share),
-    bare: percentile(samples.bare, share),
-    aim: { most: 1.3 },
-  }));
-
-const ROUNDS = 4;
-const systems = { ours: await startOurs(), bare: await startBare() };
-try {
-  for (const system of [systems.ours, systems.bare]) {
-    await orderToInvite(system, PLAN.warmup);
-    await answerAndHear(system, PLAN.warmup);
-  }
-  const share = PLAN.calls / ROUNDS;
-  const orders = await inTurns(systems, ROUNDS, system => orderToInvite(system, share));
-  const answers = await inTurns(systems, ROUNDS, system => answerAndHear(system, share));
-  const rates = await inTurns(systems, 1, rate);
-  const [ours, bare] = [rates.ours[0], rates.bare[0]];
-  const figures: Figure[] = [
-    ...latency('POST /calls to INVITE', { ours: orders.ours.flat(), bare: orders.bare.flat() }),
-    ...latency('INVITE to 200', {
-      ours: answers.ours.flatMap(one => one.answer),
-      bare: answers.bare.flatMap(one => one.answer),
-    }),
-    ...latency('200 to first audible RTP', {
-      ours: answers.ours.flatMap(one => one.hear),
-      bare: answers.bare.flatMap(one => one.hear),
-    }),
-    {
-      name: `calls a second (${PLAN.concurrency} at once)`,
-      unit: 'calls/s',
-      ours: ours?.per_second ?? 0,
-      bare: bare?.per_second ?? 0,
-      aim: { least: 0.7 },
-    },
-  ];
-  console.log(
-    `${cpus().length} cores, Node ${process.version}, ${PLAN.calls} calls a figure, both systems on an engine of their own in one run\n`,
-  );
-  console.log(`${''.padEnd(34)}${'ours'.padStart(14)}${'bare script'.padStart(14)}${'ratio'.padStart(8)}   aim`);
-  for (const figure of figures) console.log(lineOf(figure));
-  console.log(`failed calls under load: ours ${ours?.failed}, bare script ${bare?.failed}`);
-} finally {
-  await systems.bare.stop();
-  await systems.ours.stop();
-  await stopShared();
-}
+const [name = 'calls', argument] = process.argv.slice(2);
+const bench = BENCHES[name];
+if (!bench) {
+  console.error(`There is no bench ${name}; there are ${Object.keys(BENCHES).join(', ')}.`);
+  process.exitCode = 1;
+} else await bench(argument).finally(stopShared);

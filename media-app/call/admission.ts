@@ -1,0 +1,66 @@
+import { type Address, isVirtualNumber } from '#contract/address';
+import { PlatformError } from '#contract/errors';
+import type { Customer } from '../directory.ts';
+
+/** One destination of a request, and what is known of who asks. */
+export interface Candidate {
+  source: Address;
+  destination: Address;
+  customer: Customer | undefined;
+}
+
+/** One rule a destination must pass before it is dialled. */
+export interface Check {
+  name: string;
+  /** The destinations it is about; all when missing. */
+  about?: (destination: Address) => boolean;
+  /** Why the destination is passed over; `undefined` when it is not. Rejects when it cannot be told: then it is, too. */
+  refuse: (candidate: Candidate) => PlatformError | undefined | Promise<PlatformError | undefined>;
+}
+
+/** What can be dialled (9.2): a number or URI as one call, an agent or extension as a groupcall. */
+const DIALABLE: readonly Address['type'][] = ['tel', 'sip', 'agent', 'extension'];
+
+/** A number outside this installation. */
+const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
+
+/**
+ * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6). Between `identity` and
+ * the search for a way (`destinations.ts`) is the place of balance, outbound config and whitelist; whether a number has a
+ * route and a valid source is for the way to say.
+ */
+export const ADMISSION: readonly Check[] = [
+  {
+    name: 'type',
+    refuse: ({ destination: { type } }) =>
+      DIALABLE.includes(type)
+        ? undefined
+        : new PlatformError('INVALID_ARGUMENT', `A destination of type ${type} cannot be dialled.`),
+  },
+  {
+    name: 'account',
+    refuse: ({ customer }) =>
+      customer?.status === 'active'
+        ? undefined
+        : new PlatformError('PERMISSION_DENIED', 'The account is not active and may not place calls.'),
+  },
+  {
+    name: 'identity',
+    about: isPstn,
+    refuse: ({ customer }) =>
+      customer?.identity_verification_status === 'verified'
+        ? undefined
+        : new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Telephone numbers need a verified identity.'),
+  },
+];
+
+/**
+ * Puts a destination through the checks; the first it fails decides.
+ * @throws PlatformError why it is passed over
+ */
+export const admit = async (candidate: Candidate, checks = ADMISSION): Promise<void> => {
+  for (const { about, refuse } of checks) {
+    const refusal = about && !about(candidate.destination) ? undefined : await refuse(candidate);
+    if (refusal) throw refusal;
+  }
+};

@@ -1,0 +1,73 @@
+import { strict as assert } from 'node:assert';
+import { ADDRESS_TYPES, type Address } from '#contract/address';
+import { PlatformError } from '#contract/errors';
+import { ADMISSION, admit, type Candidate, type Check } from '../../../../media-app/call/admission.ts';
+
+const address = (type: Address['type'], target: string): Address => ({
+  type,
+  target,
+  target_name: '',
+  name: '',
+  detail: '',
+});
+
+const candidate = (type: Address['type'], target: string, status: string, identity: string): Candidate => ({
+  source: address('tel', '+15550100'),
+  destination: address(type, target),
+  customer: { id: 'c', status, identity_verification_status: identity, sip_label: 'c', webhook_secret: '' },
+});
+
+const reasonOf = (given: Candidate, checks?: readonly Check[]): Promise<string> =>
+  admit(given, checks).then(
+    () => 'admitted',
+    (error: unknown) => (error instanceof PlatformError ? error.reason : String(error)),
+  );
+
+/** voice-and-flows 9.1, checks 1 to 3, row by row; earlier ones decide. */
+const ROWS: [Address['type'], target: string, status: string, identity: string, outcome: string][] = [
+  ['sip', 'sip:a@b', 'active', 'none', 'admitted'],
+  ['extension', '1001', 'active', 'none', 'admitted'],
+  ['agent', 'x', 'active', 'none', 'admitted'],
+  ['tel', '+15550100', 'active', 'verified', 'admitted'],
+  ['tel', '+899123456789', 'active', 'none', 'admitted'],
+  ['tel', '+15550100', 'active', 'none', 'IDENTITY_VERIFICATION_REQUIRED'],
+  ['tel', '+15550100', 'active', 'pending', 'IDENTITY_VERIFICATION_REQUIRED'],
+  ['tel', '+15550100', 'active', 'rejected', 'IDENTITY_VERIFICATION_REQUIRED'],
+  ...(['initial', 'frozen', 'expired', 'deleted'] as const).flatMap(
+    (status): [Address['type'], string, string, string, string][] => [
+      ['sip', 'sip:a@b', status, 'verified', 'PERMISSION_DENIED'],
+      ['tel', '+15550100', status, 'none', 'PERMISSION_DENIED'],
+      ['fax' as Address['type'], '1', status, 'none', 'INVALID_ARGUMENT'],
+    ],
+  ),
+  ...ADDRESS_TYPES.filter(type => !['tel', 'sip', 'agent', 'extension'].includes(type)).map(
+    (type): [Address['type'], string, string, string, string] => [type, 'x', 'active', 'verified', 'INVALID_ARGUMENT'],
+  ),
+];
+
+describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
+  it('is asked in the order of the specification', () => {
+    assert.deepEqual(
+      ADMISSION.map(({ name }) => name),
+      ['type', 'account', 'identity'],
+    );
+  });
+
+  for (const [type, target, status, identity, outcome] of ROWS)
+    it(`${type} ${target} of an ${status} account with identity ${identity}: ${outcome}`, async () =>
+      assert.equal(await reasonOf(candidate(type, target, status, identity)), outcome));
+
+  it('an account that is gone places no calls', async () =>
+    assert.equal(await reasonOf({ ...candidate('sip', 'sip:a@b', '', ''), customer: undefined }), 'PERMISSION_DENIED'));
+
+  it('a check that cannot be made refuses, and those behind it are not asked', async () => {
+    let asked = 0;
+    const checks: Check[] = [
+      ...ADMISSION,
+      { name: 'outbound config', refuse: () => Promise.reject(new Error('unreadable')) },
+      { name: 'last', refuse: () => void (asked += 1) as undefined },
+    ];
+    assert.equal(await reasonOf(candidate('sip', 'sip:a@b', 'active', 'none'), checks), 'Error: unreadable');
+    assert.equal(asked, 0);
+  });
+});
