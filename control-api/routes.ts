@@ -14,6 +14,8 @@ import { conferencecallRoutes } from './resources/conferencecalls.ts';
 import { conferenceRecordingRoutes } from './resources/conference-recordings.ts';
 import { conferenceTranscribeRoutes } from './resources/conference-transcribes.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
+import { contactAddressRoutes } from './resources/contact-addresses.ts';
+import { contactRoutes } from './resources/contacts.ts';
 import { customerRoutes } from './resources/customer.ts';
 import { directRoutes } from './resources/directs.ts';
 import { extensionRoutes } from './resources/extensions.ts';
@@ -26,6 +28,7 @@ import { findable } from './resources/records.ts';
 import { tagRoutes } from './resources/tags.ts';
 import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
+import { serviceAgentRoutes } from './resources/service-agents.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 
 const all: Route[] = [
@@ -41,6 +44,8 @@ const all: Route[] = [
   ...callRoutes,
   ...conferenceRoutes,
   ...conferencecallRoutes,
+  ...contactRoutes,
+  ...contactAddressRoutes,
   ...customerRoutes,
   ...directRoutes,
   ...extensionRoutes,
@@ -54,6 +59,7 @@ const all: Route[] = [
   ...conferenceRecordingRoutes,
   ...conferenceTranscribeRoutes,
   ...recordingRoutes,
+  ...serviceAgentRoutes,
   ...simulationRoutes,
   ...tagRoutes,
 ];

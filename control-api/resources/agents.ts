@@ -14,7 +14,7 @@ import { regenerateHash } from './direct-hash.ts';
 import { detailField, nameField } from './fields.ts';
 import { byWord } from './filters.ts';
 import { defineResource, render, type Row } from './resource.ts';
-import { Store, type Within } from './store.ts';
+import { Store, type More, type Within } from './store.ts';
 
 export const AGENT_STATUSES = ['available', 'away', 'busy', 'offline', 'ringing', ''] as const;
 const RING_METHODS_OF_AGENTS = ['ringall', 'linear'] as const;
@@ -133,7 +133,7 @@ const createAgent: Route = {
     const own = await agentAddresses(request.context.db, scope.customer_id, addresses);
     const values = { ...body, addresses: own, password: await hashPassword(password), direct_hash: newDirectHash() };
     const within: Within = (trx, row) => assignAddresses(trx, row, own);
-    return render(agents, await new Store(agents, request.context.db).insert(scope, values, within));
+    return render(agents, await new Store(agents, request.context.db).insert(scope, values, { within }));
   },
 };
 
@@ -147,10 +147,8 @@ interface Setter<B extends z.ZodRawShape> {
   change(request: RouteRequest<{ id: string }, unknown, z.output<z.ZodObject<B>>>): Promise<Change>;
 }
 
-interface Change {
+interface Change extends More {
   values: Record<string, unknown>;
-  told?: 'updated' | 'status_updated';
-  within?: Within;
 }
 
 const setter = <B extends z.ZodRawShape>(given: Setter<B>): Route => {

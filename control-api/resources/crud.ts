@@ -124,7 +124,7 @@ const removeRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     async handle(request) {
       const store = new Store(resource, request.context.db);
       const within = behaviour.removing?.(request);
-      const row = await store.remove(scopeOf(request), request.params.id, behaviour.removal, within);
+      const row = await store.remove(scopeOf(request), request.params.id, behaviour.removal, within && { within });
       await behaviour.removed?.(request, row.id, row.customer_id);
       return render(resource, row);
     },

@@ -6,6 +6,7 @@ import { agents } from './agents.ts';
 import { calls } from './calls.ts';
 import { conferencecalls } from './conferencecalls.ts';
 import { conferences } from './conferences.ts';
+import { contactAddresses, contacts } from './contact-store.ts';
 import { scopeOf } from './crud.ts';
 import { extensions } from './extensions.ts';
 import { flows } from './flow-store.ts';
@@ -37,6 +38,8 @@ const RECORDS: Record<string, Find> = {
   '/calls': live(calls),
   '/conferencecalls': live(conferencecalls),
   '/conferences': live(conferences),
+  '/contact_addresses': stored(contactAddresses),
+  '/contacts': stored(contacts),
   '/extensions': stored(extensions),
   '/flows': stored(flows),
   '/groupcalls': live(groupcalls),

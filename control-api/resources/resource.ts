@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Reason } from '#contract/errors';
 import type { Timestamp } from '#contract/time';
-import type { Rows } from '../db.ts';
+import type { Queryable, Rows } from '../db.ts';
 import type { Permission } from '../http/permit.ts';
 
 /** What a stored resource is: tenancy, permission, events. */
@@ -31,6 +31,8 @@ interface Facts {
   narrow?: Record<string, (rows: Rows, value: unknown) => void>;
   /** How many rows a page of its list has when nobody says. */
   page_size?: number;
+  /** Reads what of its records lies in other tables, before they are shown or told. */
+  whole?: (db: Queryable, rows: Row[]) => Promise<Row[]>;
   /** What a POST or PUT answers when a live row has the same unique value; ALREADY_EXISTS when left out. */
   duplicate?: Reason;
 }

@@ -35,6 +35,15 @@ const forColumns = (values: Values): Values =>
 
 const isStoredEvent = (text: string): text is StoredEventType => (STORED_EVENTS as readonly string[]).includes(text);
 
+/** What else a write does. */
+export interface More {
+  /** Writes what belongs to the record, before it is told; returns the row when that changed it. */
+  before?: (trx: Transaction, row: Row) => Promise<Row | void>;
+  within?: Within;
+  /** What the event says of the row, when it is not what the write says. */
+  told?: Verb;
+}
+
 /** The rows of one resource. Every write appends its event in the same transaction. */
 export class Store {
   readonly #resource: Resource;
@@ -53,39 +62,36 @@ export class Store {
       .whereNull('tm_delete')
       .where('tm_create', '<', page_token ?? timestamp());
     this.#narrow(rows, filters);
-    return rows.orderBy('tm_create', 'desc').limit(page_size + 1);
+    const found: Row[] = await rows.orderBy('tm_create', 'desc').limit(page_size + 1);
+    return this.#whole(this.#db, found);
   }
 
   /** A live row; rejects with the resource's not-found reason. Another customer's row is not found either. */
   async get(scope: Scope, id: string): Promise<Row> {
-    return this.#found(await this.#rows(this.#db, scope, id).first());
+    const row = this.#found(await this.#rows(this.#db, scope, id).first());
+    return this.#found((await this.#whole(this.#db, [row]))[0]);
   }
 
   /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
-  async insert(scope: Scope, values: Values, within?: Within): Promise<Row> {
+  async insert(scope: Scope, values: Values, more: More = {}): Promise<Row> {
     const row = { id: newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
     const add = async (trx: Transaction): Promise<Row | undefined> => {
       const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
       return inserted;
     };
-    return this.#write(scope, 'created', add, within);
+    return this.#write(scope, 'created', add, more);
   }
 
   /** Changes a live row. Nothing to change is a change too: `tm_update` moves and the event is told. */
-  async update(
-    scope: Scope,
-    id: string,
-    values: Values,
-    { told = 'updated', within }: { told?: Verb; within?: Within } = {},
-  ): Promise<Row> {
+  async update(scope: Scope, id: string, values: Values, more: More = {}): Promise<Row> {
     const columns = { ...values, tm_update: timestamp() };
-    return this.#write(scope, told, trx => this.#change(trx, scope, id, columns), within);
+    return this.#write(scope, 'updated', trx => this.#change(trx, scope, id, columns), more);
   }
 
-  /** Deletes a row softly; `values` are written with it, `within` runs in the same transaction. */
-  async remove(scope: Scope, id: string, values: Values = {}, within?: Within): Promise<Row> {
+  /** Deletes a row softly; `values` are written with it. */
+  async remove(scope: Scope, id: string, values: Values = {}, more: More = {}): Promise<Row> {
     const columns = { ...values, tm_delete: timestamp() };
-    return this.#write(scope, 'deleted', trx => this.#change(trx, scope, id, columns), within);
+    return this.#write(scope, 'deleted', trx => this.#change(trx, scope, id, columns), more);
   }
 
   #narrow(rows: Rows, filters: Values): void {
@@ -118,11 +124,13 @@ export class Store {
     scope: Scope,
     verb: Verb,
     change: (trx: Transaction) => Promise<Row | undefined>,
-    within?: Within,
+    { before, within, told = verb }: More,
   ): Promise<Row> {
     const work = async (trx: Transaction): Promise<Row> => {
-      const row = this.#found(await change(trx));
-      await this.#tell(trx, scope, verb, row);
+      const changed = this.#found(await change(trx));
+      const complete = (await before?.(trx, changed)) ?? changed;
+      const row = this.#found((await this.#whole(trx, [complete]))[0]);
+      await tell(trx, this.#resource, told, row, scope.request_id);
       await within?.(trx, row);
       return row;
     };
@@ -133,8 +141,8 @@ export class Store {
     });
   }
 
-  async #tell(trx: Transaction, scope: Scope, verb: Verb, row: Row): Promise<void> {
-    await tell(trx, this.#resource, verb, row, scope.request_id);
+  async #whole(db: Queryable, rows: Row[]): Promise<Row[]> {
+    return this.#resource.whole ? this.#resource.whole(db, rows) : rows;
   }
 }
 
@@ -153,5 +161,6 @@ export const tellUpdated = async (
   rows: Row[],
   request_id: string,
 ): Promise<void> => {
-  for (const row of rows) await tell(trx, resource, 'updated', row, request_id);
+  const whole = resource.whole ? await resource.whole(trx, rows) : rows;
+  for (const row of whole) await tell(trx, resource, 'updated', row, request_id);
 };

@@ -2,6 +2,7 @@ import { NEVER, timestamp } from '#contract/time';
 import type { Transaction } from '../db.ts';
 import type { Route } from '../http/route.ts';
 import { agents } from './agents.ts';
+import { contacts } from './contact-store.ts';
 import { crud } from './crud.ts';
 import { detailField, nameField } from './fields.ts';
 import { byText } from './filters.ts';
@@ -25,7 +26,7 @@ export const tags = defineResource({
 });
 
 /** What carries tags, in `tag_ids`. */
-const TAGGED: Resource[] = [agents];
+const TAGGED: Resource[] = [agents, contacts];
 
 /** Takes a deleted tag off whatever carries it, and tells so. */
 const untag = async (trx: Transaction, tag: Row, request_id: string): Promise<void> => {
@@ -40,6 +41,7 @@ const untag = async (trx: Transaction, tag: Row, request_id: string): Promise<vo
   }
 };
 
-const routes = crud(tags, { removing: request => (trx, row) => untag(trx, row, request.request_id) });
+/** The routes of tags, by what they do. */
+export const tagOperations = crud(tags, { removing: request => (trx, row) => untag(trx, row, request.request_id) });
 
-export const tagRoutes: Route[] = Object.values(routes);
+export const tagRoutes: Route[] = Object.values(tagOperations);
