@@ -1,15 +1,11 @@
 import type { Conferencecall } from '#contract/conferencecall';
 import type { LiveEventType, LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
+import type { ConferenceStatus } from '#contract/machines/conference';
 import { conferencecallMachine, type ConferencecallStatus } from '#contract/machines/conferencecall';
 import { NEVER, timestamp } from '#contract/time';
 import type { CallSession } from '../call/session.ts';
-
-/** A participant older than this is put out (voice-and-flows 13.4), in milliseconds. */
-const OLDEST_MS = 24 * 3600 * 1000;
-
-/** Checks a participant may fail in a row; with the next one it is put out. */
-const FAILURES = 2;
+import { isWell, WellBeing } from './well-being.ts';
 
 /**
  * One call's participation in a conference (voice-and-flows 13.4): its record and its machine. Its conference's mailbox
@@ -19,7 +15,7 @@ export class Participant {
   readonly call: CallSession;
   readonly #record: LiveRecord<'conferencecall'>;
   readonly #since = Date.now();
-  #failures = 0;
+  readonly #wellBeing = new WellBeing();
 
   constructor(call: CallSession, conferenceId: string) {
     const { customer_id, activeflow_id, id: reference_id } = call.call;
@@ -76,12 +72,11 @@ export class Participant {
   }
 
   /** The health check of 13.4, made every few seconds. True when the participant is to be put out. */
-  unwell(conferenceIsUp: boolean): boolean {
-    const { call } = this;
-    const gone = this.status === 'joining' && !call.flow?.runner.holds(this.id);
-    const well = conferenceIsUp && !gone && call.call.status === 'progressing' && Date.now() - this.#since < OLDEST_MS;
-    this.#failures = well ? 0 : this.#failures + 1;
-    return this.#failures > FAILURES;
+  unwell(conference: ConferenceStatus): boolean {
+    const { status, call } = this;
+    const age_ms = Date.now() - this.#since;
+    const comes = call.flow?.runner.holds(this.id) ?? false;
+    return this.#wellBeing.isOver(isWell({ status, call: call.call.status, conference, age_ms, comes }));
   }
 
   async #commit(data: Conferencecall, step?: ReturnType<typeof conferencecallMachine.step>): Promise<void> {

@@ -278,7 +278,7 @@ export class ConferenceSession implements RecordedConference {
 
   async #checkAll(): Promise<void> {
     for (const participant of [...this.#participants.values()]) {
-      if (!participant.unwell(this.conference.status === 'progressing')) continue;
+      if (!participant.unwell(this.conference.status)) continue;
       this.log.warn({ conferencecall_id: participant.id, call_id: participant.call.id }, 'a participant is put out');
       await participant.enter('leave');
       await this.#putOut(participant);

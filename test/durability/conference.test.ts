@@ -1,8 +1,13 @@
 import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
+import { EMPTY_ID } from '#contract/ids';
+import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
 import { NEVER } from '#contract/time';
 import { freePorts } from '../../scripts/start/ports.ts';
+import { MediaClient } from '../support/media-client.ts';
 import { eventually, Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -100,36 +105,85 @@ describe('conferences when something dies', function () {
     await stack.api('DELETE', `/conferences/${id}`);
   });
 
-  it('media-app killed: whoever was in a room is out, and the room stands for the next', async () => {
-    const { id } = await open({ name: 'standing', timeout: 3600 });
-    const { call } = await callsIn(500, id);
-    await eventually(
-      'it has joined',
-      () => see(id),
-      one => one.conferencecall_ids.length === 1,
-    );
-    await killAll();
-    await call.ended({ within_ms: 12_000 });
-    await eventually(
-      'an empty room',
-      () => see(id),
-      one => one.conferencecall_ids.length === 0,
+  const recorded = async (id: string, options = {}): Promise<string> => {
+    const { status, body } = await stack.api<Conference>('POST', `/conferences/${id}/recording_start`, options);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.recording_id;
+  };
+  const endOf = async (id: string): Promise<Recording> =>
+    eventually(
+      'the end of the recording',
+      async () => (await stack.api<Recording>('GET', `/recordings/${id}`)).body,
+      one => one.status === 'ended',
       12_000,
     );
-    const [record] = await eventually(
+  const contentsOf = async (recording: Recording) => {
+    const path = join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(recording).contents);
+    return recordingContentsSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  };
+
+  it('media-app killed: whoever was in a room is out, what was recorded is kept and marked, and the room stands for the next', async () => {
+    const { body: flow } = await stack.api<{ id: string }>('POST', '/flows', { name: 'after', actions: [] });
+    const { id } = await open({ name: 'standing', timeout: 3600 });
+    const { call } = await callsIn(500, id);
+    const client = await MediaClient.connect(stack, id, 'sln', 'conferences');
+    const first = await recorded(id, { on_end_flow_id: flow.id });
+    await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
+    await killAll();
+    await call.ended({ within_ms: 12_000 });
+    const recording = await endOf(first);
+    const { complete, files } = await contentsOf(recording);
+    assert.deepEqual([complete, files.length], [false, 1]);
+    assert((files[0]?.duration ?? 0) > 1 && Math.max(...(files[0]?.peaks ?? [])) > 0.1, JSON.stringify(files));
+    await client.ends();
+    await eventually(
+      'an empty room that names no recording',
+      () => see(id),
+      one => one.conferencecall_ids.length === 0 && one.recording_id === EMPTY_ID,
+      12_000,
+    );
+    await eventually(
       'the end of the participation',
       () => participants(id),
       ([one]) => one?.status === 'leaved',
     );
-    assert(record);
     await stack.healthy();
+    const { body: activeflows } = await stack.api<{ result: { flow_id: string }[] }>('GET', '/activeflows');
+    assert(activeflows.result.some(one => one.flow_id === flow.id));
+    const second = await recorded(id);
     const again = await callsIn(900, id);
     const other = await callsIn(1300, id);
     await Promise.all([again.call.hearsOnly([1300]), other.call.hearsOnly([900])]);
     const standing = await see(id);
     assert.deepEqual([standing.status, standing.name, standing.timeout], ['progressing', 'standing', 3600]);
+    assert.deepEqual(standing.recording_ids, [first, second]);
     await stack.api('DELETE', `/conferences/${id}`);
     await Promise.all([again.call.ended(), other.call.ended()]);
+    assert.equal((await contentsOf(await endOf(second))).complete, true);
+  });
+
+  it('the engine killed: what had reached the disk is kept, the streams are closed, and the room stands for the next', async () => {
+    const { id } = await open();
+    const { call } = await callsIn(500, id);
+    const client = await MediaClient.connect(stack, id, 'rtp', 'conferences');
+    const first = await recorded(id);
+    await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
+    await stack.processes.engine.kill9();
+    const { files } = await contentsOf(await endOf(first));
+    assert((files[0]?.duration ?? 0) >= 0.5, `${files[0]?.duration} s are kept`);
+    await client.ends();
+    call.vanish(); // nobody is left to tell it
+    await eventually(
+      'an empty room',
+      () => see(id),
+      one => one.conferencecall_ids.length === 0 && one.recording_id === EMPTY_ID,
+      12_000,
+    );
+    await stack.processes.engine.restart();
+    await stack.healthy();
+    const again = await callsIn(900, id);
+    await stack.api('DELETE', `/conferences/${id}`);
+    await again.call.ended();
   });
 
   it('media-app killed: a connect conference is over, and says so', async () => {
@@ -150,18 +204,20 @@ describe('conferences when something dies', function () {
     assert.equal((await stack.api('DELETE', `/conferences/${id}`)).status, 200);
   });
 
-  it('media-apps stopped and started in order: the room stands, its callers are hung up', async () => {
+  it('media-apps stopped and started in order: the room stands, its callers are hung up, its recording is whole', async () => {
     const { id } = await open();
     const { call } = await callsIn(500, id);
+    const recording = await recorded(id);
     await call.hearsSilence();
     for (const mediaApp of stack.processes.mediaApp) await mediaApp.stop();
+    assert.equal((await contentsOf(await endOf(recording))).complete, true);
     assert.equal((await call.ended()).by, 'them');
     for (const mediaApp of stack.processes.mediaApp) await mediaApp.restart();
     await stack.healthy();
     await eventually(
       'an empty room',
       () => see(id),
-      one => one.conferencecall_ids.length === 0,
+      one => one.conferencecall_ids.length === 0 && one.recording_id === EMPTY_ID,
     );
     const again = await callsIn(900, id);
     assert.equal((await see(id)).status, 'progressing');
@@ -205,7 +261,7 @@ describe('a conference between two media servers', function () {
   });
   after(() => stack.stop());
 
-  it('takes every caller of its own address to its media server, and refuses calls that are on the other', async () => {
+  it('takes callers of its own address, recorders and streams to its media server, and refuses calls that are on the other', async () => {
     const { body: room } = await stack.api<Conference>('POST', '/conferences', { type: 'conference' });
     const calls = await Promise.all(
       [500, 900, 1300].map(async hz => {
@@ -217,6 +273,13 @@ describe('a conference between two media servers', function () {
     );
     const [a, b, c] = calls;
     await Promise.all([a?.hearsOnly([900, 1300]), b?.hearsOnly([500, 1300]), c?.hearsOnly([500, 900])]);
+    for (let count = 0; count < 2; count++) {
+      const client = await MediaClient.connect(stack, room.id, 'sln', 'conferences');
+      await client.hears(5);
+      client.close();
+    }
+    for (const what of ['start', 'stop', 'start'])
+      assert.equal((await stack.api('POST', `/conferences/${room.id}/recording_${what}`, {})).status, 200, what);
     const phone = await office.registered('1002', { incoming: { autoAnswer: true } });
     for (let fits = 0; fits < 2; fits++) {
       const order = await office.ring('1002', [{ type: 'conference_join', option: { conference_id: room.id } }]);
