@@ -221,6 +221,8 @@ export interface Command<N extends CommandName = CommandName> {
   issued_at: number;
   /** Id of the control-api that waits on `keys.replies(id)`, or null when nobody waits. */
   reply_to: string | null;
+  /** True when its id comes again with the request it serves: obeyed once a day, and its reply is kept as long. */
+  once?: boolean;
   body: CommandBody<N>;
 }
 

@@ -22,6 +22,8 @@ export const keys = {
   owned: (nodeId: string) => `tl:node:${nodeId}:owned`,
   /** Pub/sub channel on which a control-api hears the answers to its commands. */
   replies: (apiId: string) => `tl:replies:${apiId}`,
+  /** String with expiry: empty while a `once` command is obeyed, then its `CommandReply` as JSON. */
+  obeyed: (commandId: string) => `tl:obeyed:${commandId}`,
   /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
   /** String: the secret that signs digest nonces, shared by all nodes. */
@@ -39,6 +41,9 @@ export const queues = {
   /** Commands only the owner of a record may take. */
   node: (nodeId: string) => `tl-media-${nodeId}`,
 } as const;
+
+/** How long a `once` command is remembered, in seconds: longer than the request that may bring it again. */
+export const OBEYED_TTL_S = 90_000;
 
 /** How long a finished live record stays readable in Redis for a projector that lags, in seconds. */
 export const FINISHED_TTL_S = 3600;

@@ -15,9 +15,11 @@ import { firstStart } from './first-start.ts';
 import { checkHealth } from './health.ts';
 import { Authenticator } from './http/authenticate.ts';
 import type { Context } from './http/context.ts';
+import { Idempotency } from './http/idempotency.ts';
 import { RateLimits } from './http/rate-limits.ts';
 import { createServer as createHttpSide } from './http/server.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
+import { startKeyExpiry } from './jobs/key-expiry.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
 import { LiveResources } from './live.ts';
 import { migrate } from './migrations/index.ts';
@@ -86,6 +88,7 @@ const makeContext = async ({ config, log, db, redis, commands, port }: Parts): P
     recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
     limits,
+    idempotency: new Idempotency(db),
     tokenSecret: secret,
     scopeVersion: config.DIRECT_SCOPE_VERSION,
     sipDomain: config.SIP_DOMAIN,
@@ -125,11 +128,11 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   });
   const streams = new MediaStreams(server, context);
   streams.start();
-  const expiry = startFlowExpiry(db, log);
+  const sweeps = [startFlowExpiry(db, log), startKeyExpiry(db, log)];
   context.recordingFiles.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
-    expiry.stop();
+    sweeps.forEach(sweep => sweep.stop());
     streams.stop();
     await context.recordingFiles.stop();
     await events.stop();

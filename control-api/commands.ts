@@ -79,7 +79,8 @@ export class Commands {
     const command = this.#command(name, given, this.#apiId);
     const queue = this.#queue(this.#target(name, given.owner));
     const answer = this.#expect<N>(command, queue, given.wait_ms ?? WAIT_MS);
-    this.#add(queue, command).catch((error: unknown) => this.#fail(command.id, error));
+    const added = command.once ? this.#addOnce(queue, command) : this.#add(queue, command);
+    added.catch((error: unknown) => this.#fail(command.id, error));
     return answer;
   }
 
@@ -107,7 +108,8 @@ export class Commands {
   #command<N extends CommandName>(name: N, given: CommandOptions<N>, replyTo: string | null): Command<N> {
     const body = commands[name].body.parse(given.body) as CommandBody<N>;
     const { customer_id, request_id, id = newId() } = given;
-    return { name, id, customer_id, request_id, issued_at: Date.now(), reply_to: replyTo, body };
+    const once = given.id === undefined ? {} : { once: true };
+    return { name, id, customer_id, request_id, issued_at: Date.now(), reply_to: replyTo, ...once, body };
   }
 
   #target(name: CommandName, owner: string | undefined): string {
@@ -139,6 +141,19 @@ export class Commands {
   async #add(queue: Queue, command: Command): Promise<void> {
     await this.#subscribed;
     await queue.add(command.name, command, { ...JOB_OPTIONS, jobId: command.id });
+  }
+
+  /**
+   * Adds a command that may have been given before. What media-app took is not given again: its reply is kept, or still
+   * to come. What it did not take in time lies in the queue as refused, and makes room for another try.
+   */
+  async #addOnce(queue: Queue, command: Command): Promise<void> {
+    const kept = await this.#redis.get(keys.obeyed(command.id));
+    if (kept) this.#answer(kept);
+    if (kept !== null) return;
+    // A job that is being worked on is locked and stays: then it is the very command we would add.
+    await queue.remove(command.id).catch((error: unknown) => this.#log.debug({ err: error }, 'command is at work'));
+    await this.#add(queue, command);
   }
 
   #expect<N extends CommandName>(command: Command<N>, queue: Queue, waitMs: number): Promise<CommandResult<N>> {

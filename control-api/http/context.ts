@@ -6,6 +6,7 @@ import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { Health } from '../health.ts';
 import type { Authenticator } from './authenticate.ts';
+import type { Idempotency } from './idempotency.ts';
 import type { RateLimits } from './rate-limits.ts';
 
 /** What handlers of routes reach: the stores and the media side. Made once, at start. */
@@ -17,6 +18,7 @@ export interface Context {
   recordingFiles: RecordingFiles;
   authenticator: Authenticator;
   limits: RateLimits;
+  idempotency: Idempotency;
   /** Signs tokens. */
   tokenSecret: Uint8Array;
   /** What direct tokens must carry; raising it ends all of them. */

@@ -74,6 +74,9 @@ const parametersOf = (where: 'path' | 'query', schema: z.ZodObject | undefined, 
   }));
 };
 
+/** Creations and orders of the versioned API can be made safe to repeat. */
+const takesKey = ({ method, surface }: Route): boolean => method === 'post' && surface === 'versioned';
+
 /** Reasons any route may answer, by what it takes. */
 const reasonsOf = (route: Route): Reason[] => [
   ...(route.permission === 'public'
@@ -83,6 +86,7 @@ const reasonsOf = (route: Route): Reason[] => [
   ...(route.params ? (['INVALID_ID'] as const) : []),
   ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
   ...(route.body ? (['INVALID_JSON_BODY', 'INVALID_ARGUMENT'] as const) : []),
+  ...(takesKey(route) ? (['IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_KEY_IN_USE', 'INVALID_ARGUMENT'] as const) : []),
   ...route.reasons,
   'SERVICE_UNAVAILABLE',
   'INTERNAL',
@@ -118,8 +122,17 @@ const contentOf = ({ media_type, response }: Route, components: Components): Jso
     ? { [media_type]: { schema: { type: 'string', format: 'binary' } } }
     : { 'application/json': { schema: components.add(response, 'output') } };
 
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Makes the request safe to repeat: for a day the same key gets the same answer, and nothing acts twice.',
+  schema: { type: 'string', maxLength: 255 },
+};
+
 const operationOf = (route: Route, components: Components): Json => {
   const parameters = [
+    ...(takesKey(route) ? [IDEMPOTENCY_KEY] : []),
     ...parametersOf('path', route.params, components),
     ...parametersOf('query', route.query, components),
   ];

@@ -21,6 +21,8 @@ export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
   client_ip: string;
   /** The request as it came, for handlers that look at credentials themselves. */
   incoming: Incoming;
+  /** The id of the row that a creation makes, when a repeated request must not make another. */
+  fresh_id?: string;
 }
 
 /** What people see whose browser posted a form to a route that programs send JSON to. Whole HTML pages. */

@@ -5,6 +5,7 @@ import { bindBody, bindParams, bindQuery, parseForm, parseJson } from './bind.ts
 import type { Context } from './context.ts';
 import { checkBound, directOperation } from './direct-operations.ts';
 import { asPlatformError } from './errors.ts';
+import { handleOnce } from './keyed.ts';
 import { PAGE_HEADERS } from './page.ts';
 import { permit } from './permit.ts';
 import { Reply, type Route, type RouteRequest } from './route.ts';
@@ -81,16 +82,23 @@ const serve = async (route: Route, request: Request, who: Who): Promise<unknown>
   const asked = { ...who, ...bind(route, request) };
   if (direct && operation) checkBound(operation, direct, asked);
   else await admit(route, asked);
-  return route.handle(asked);
+  return handleOnce(route, request, asked);
 };
 
-/** The order of accounts-and-plumbing 1.1: authenticate, account status, then the rest. */
+/** Authenticates, counts and looks at the account's status, before anything of the body is read (1.1). */
+const entryOf =
+  (route: Route, context: Context): RequestHandler =>
+  async (request, response, next) => {
+    const identity = await identityOf(route, context, request);
+    response.locals['identity'] = identity;
+    response.locals['customer_id'] = identity.customer_id;
+    next();
+  };
+
 const handlerOf =
   (route: Route, context: Context): RequestHandler =>
   async (request, response) => {
-    const identity = await identityOf(route, context, request);
-    response.locals['customer_id'] = identity.customer_id;
-    const request_id = String(response.locals['request_id']);
+    const { identity, request_id } = response.locals as { identity: Identity; request_id: string };
     const client_ip = context.limits.addressOf(request);
     const who = { context, identity, request_id, client_ip, incoming: request };
     const work = (): Promise<unknown> => serve(route, request, who);
@@ -130,7 +138,7 @@ export const routerOf = (routes: Route[], context: Context): Router => {
   const body = express.raw({ type: () => true, limit: BODY_LIMIT });
   for (const route of routes) {
     const handler = handlerOf(route, context);
-    const steps = route.body ? [body] : [];
+    const steps = [entryOf(route, context), ...(route.body ? [body] : [])];
     router[route.method](expressPath(route.path), ...steps, handler);
   }
   return router;

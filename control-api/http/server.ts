@@ -20,10 +20,12 @@ const identify: RequestHandler = (request, response, next) => {
 /** Any origin, no credentials, 12 hours; a preflight needs no credentials (accounts-and-plumbing 1.3). */
 const cors: RequestHandler = (request, response, next) => {
   response.set('Access-Control-Allow-Origin', '*');
+  response.set('Access-Control-Expose-Headers', 'X-Request-Id, Retry-After, Idempotent-Replayed');
   if (request.method !== 'OPTIONS') return next();
   response.set({
     'Access-Control-Allow-Methods': 'POST, GET, PUT, DELETE, PATCH, HEAD, OPTIONS',
-    'Access-Control-Allow-Headers': 'Origin, X-Requested-With, Content-Type, Accept, Authorization',
+    'Access-Control-Allow-Headers':
+      'Origin, X-Requested-With, Content-Type, Accept, Authorization, Idempotency-Key, X-Request-Id',
     'Access-Control-Max-Age': '43200',
   });
   response.status(204).end();

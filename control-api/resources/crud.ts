@@ -26,10 +26,11 @@ export interface Behaviour<F extends z.ZodRawShape> {
 export const idParams = z.object({ id: z.uuid().describe('The id of the record.') });
 
 /** The scope of a request. */
-export const scopeOf = ({ identity, request_id }: RouteRequest): Scope => ({
+export const scopeOf = ({ identity, request_id, fresh_id }: RouteRequest): Scope => ({
   customer_id: identity.customer_id,
   any_customer: isSuperAdmin(identity),
   request_id,
+  fresh_id,
 });
 
 const plain = (resource: Resource): string => resource.path.slice(1).replaceAll('_', ' ');

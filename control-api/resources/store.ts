@@ -14,6 +14,8 @@ export interface Scope {
   any_customer: boolean;
   /** Goes into the event that a write appends. */
   request_id: string;
+  /** The id of the row that is inserted, when it must not be another the next time. */
+  fresh_id?: string | undefined;
 }
 
 type Values = Record<string, unknown>;
@@ -74,7 +76,7 @@ export class Store {
 
   /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
   async insert(scope: Scope, values: Values, more: More = {}): Promise<Row> {
-    const row = { id: newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
+    const row = { id: scope.fresh_id ?? newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
     const add = async (trx: Transaction): Promise<Row | undefined> => {
       const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
       return inserted;

@@ -2,7 +2,7 @@ import { type Job, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { type Command, type CommandName, type CommandReply, commands } from '#contract/commands';
 import { PlatformError, type Reason } from '#contract/errors';
-import { keys, queues } from '#contract/keys';
+import { keys, OBEYED_TTL_S, queues } from '#contract/keys';
 import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
 import { handlers } from './index.ts';
@@ -59,7 +59,22 @@ export class CommandWorker {
     // BullMQ counts deliveries in the very script that hands a job out, so a second one is known for what it is.
     if (job.attemptsStarted > 1 && !commands[command.name].repeatable)
       return this.#log.warn({ command: command.name, command_id: command.id }, 'a command came twice; obeyed once');
+    const late = Date.now() - command.issued_at > commands[command.name].ttl_ms;
+    if (command.once && !late) return this.#obeyOnce(command);
     await this.#reply(command, await this.#obey(command));
+  }
+
+  /** Whatever becomes of its job, a `once` command is obeyed by whoever marks it first; others repeat that one's reply. */
+  async #obeyOnce(command: Command): Promise<void> {
+    const key = keys.obeyed(command.id);
+    if (await this.#redis.set(key, '', 'EX', OBEYED_TTL_S, 'NX')) {
+      const reply = await this.#obey(command);
+      await this.#redis.set(key, JSON.stringify(reply), 'EX', OBEYED_TTL_S);
+      return this.#reply(command, reply);
+    }
+    const kept = await this.#redis.get(key);
+    if (kept) return this.#reply(command, JSON.parse(kept) as CommandReply);
+    this.#log.warn({ command: command.name, command_id: command.id }, 'a command came twice; obeyed once');
   }
 
   async #obey<N extends CommandName>(command: Command<N>): Promise<CommandReply<N>> {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import pg from 'pg';
 import { eventually, Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
@@ -44,6 +45,40 @@ describe('processes that are killed', function () {
     const { body } = await stack.api<{ status: string }>('GET', `/activeflows/${call.activeflow_id}`);
     assert.equal(body.status, 'ended');
     await stack.healthy();
+    await office.nothingLeft();
+  });
+
+  it('control-api killed while it places a call with an Idempotency-Key: asked again it names the call that rings', async () => {
+    const phone = await office.registered('1001');
+    const body = {
+      source: { type: 'tel', target: '+15550100000' },
+      destinations: [{ type: 'extension', target: '1001', target_name: '1001' }],
+      actions: sleep,
+    };
+    const url = `${stack.baseUrl}/v1.0/calls?accesskey=${stack.welcome.accesskey}`;
+    const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': 'order-17' };
+    const place = () => fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+    const lost = place().catch(() => undefined); // whether its answer got out is the question
+    const incoming = await phone.waitForCall();
+    await stack.processes.controlApi.kill9();
+    await lost;
+    await stack.processes.controlApi.restart();
+    await stack.healthy();
+    const client = new pg.Client({ connectionString: stack.databaseUrl });
+    await client.connect();
+    await client.query('update idempotency_keys set leased_until = now()'); // else the dead one holds it for seconds
+    await client.end();
+    const [first, second] = [await place(), await place()];
+    assert.deepEqual([first.status, second.status], [200, 200], 'both are answered');
+    const [one, two] = [await first.text(), await second.text()];
+    assert.equal(one, two);
+    const { calls } = JSON.parse(one) as { calls: { id: string }[] };
+    assert.equal(calls.length > 0, true);
+    const rung = await stack.api<{ result: { id: string; status: string }[] }>('GET', '/calls');
+    const live = rung.body.result.filter(call => call.status !== 'hangup').map(call => call.id);
+    assert.deepEqual(live.sort(), calls.map(call => call.id).sort());
+    assert.equal(phone.messages('INVITE', 'received').length, 1);
+    incoming.reject(486);
     await office.nothingLeft();
   });
 
