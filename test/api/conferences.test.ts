@@ -153,11 +153,104 @@ describe('conferences over HTTP', () => {
 
   it('one of another account is not found, whatever is asked of it', async () => {
     const { id } = await live(aConference({ customer_id: newId() }));
-    for (const [method, body] of [['GET'], ['PUT', {}], ['DELETE']] as const) {
-      const answer = await api.request(method, `/v1.0/conferences/${id}`, body);
-      assert.deepEqual([answer.status, reasonOf(answer)], [404, 'CONFERENCE_NOT_FOUND'], method);
+    for (const [method, path, body] of [
+      ['GET', ''],
+      ['PUT', '', {}],
+      ['DELETE', ''],
+      ['GET', '/media_stream?encapsulation=sln'],
+      ['POST', '/direct-hash-regenerate'],
+      ['POST', '/recording_start', {}],
+      ['POST', '/recording-start', {}],
+      ['POST', '/recording_stop'],
+      ['POST', '/recording-stop'],
+      ['POST', '/transcribe_start', { language: 'en-US' }],
+      ['POST', '/transcribe_stop'],
+    ] as const) {
+      const answer = await api.request(method, `/v1.0/conferences/${id}${path}`, body);
+      assert.deepEqual([answer.status, reasonOf(answer)], [404, 'CONFERENCE_NOT_FOUND'], `${method} ${path}`);
     }
     assert.equal(consumer.taken.length, 0);
+  });
+
+  describe('recording and transcription', () => {
+    const start = (id: string, body: Json = {}, spelling = '_') =>
+      api.request('POST', `/v1.0/conferences/${id}/recording${spelling}start`, body);
+    const noLimits = { format: 'wav', end_of_silence: 0, end_of_key: '', duration: 0, on_end_flow_id: EMPTY_ID };
+
+    for (const spelling of ['_', '-'])
+      it(`recording${spelling}start and recording${spelling}stop are ordered from the node that holds the room`, async () => {
+        const room = await live(aConference());
+        const recording_id = newId();
+        answers({ ...room, recording_id, recording_ids: [recording_id] });
+        const started = await start(room.id, { end_of_key: '#', end_of_silence: 5 }, spelling);
+        assert.deepEqual([started.status, started.body['recording_id']], [200, recording_id]);
+        assert.deepEqual(order(), { ...noLimits, end_of_key: '#', end_of_silence: 5, conference_id: room.id });
+        consumer.taken.length = 0;
+        answers({ ...room, recording_ids: [recording_id] });
+        const stopped = await api.request('POST', `/v1.0/conferences/${room.id}/recording${spelling}stop`);
+        assert.deepEqual([stopped.status, stopped.body['recording_id']], [200, EMPTY_ID]);
+        assert.deepEqual(order(), { conference_id: room.id });
+      });
+
+    for (const [given, ordered] of [
+      [0, 0],
+      [1, 1],
+      [86_400, 86_400],
+      [86_401, 86_400],
+    ])
+      it(`a recording of ${given} s lasts ${ordered ? `${ordered} s` : 'until it is stopped'}`, async () => {
+        const room = await live(aConference());
+        answers(room);
+        assert.equal((await start(room.id, { duration: given })).status, 200);
+        assert.deepEqual(order(), { ...noLimits, duration: ordered, conference_id: room.id });
+      });
+
+    const refusals: [string, Partial<Conference>, string, Json | undefined, number, string][] = [
+      ['a format there is none of', {}, 'recording_start', { format: 'mp3' }, 400, 'INVALID_ARGUMENT'],
+      ['a duration before now', {}, 'recording_start', { duration: -1 }, 400, 'INVALID_ARGUMENT'],
+      ['a key there is none of', {}, 'recording_start', { end_of_key: '##' }, 400, 'INVALID_ARGUMENT'],
+      ['an unknown on-end flow', {}, 'recording_start', { on_end_flow_id: newId() }, 404, 'FLOW_NOT_FOUND'],
+      ['a room that is over', { status: 'terminated' }, 'recording_start', {}, 409, 'STATE_INVALID'],
+      [
+        'no recording of a room that is over',
+        { status: 'terminated' },
+        'recording_stop',
+        undefined,
+        409,
+        'RECORDING_NOT_ACTIVE',
+      ],
+      ['no language', {}, 'transcribe_start', {}, 400, 'INVALID_ARGUMENT'],
+      ['an empty language', {}, 'transcribe_start', { language: ' ' }, 400, 'INVALID_ARGUMENT'],
+      [
+        'a room that is ending',
+        { status: 'terminating' },
+        'transcribe_start',
+        { language: 'en-US' },
+        409,
+        'STATE_INVALID',
+      ],
+      [
+        'a room that is over',
+        { status: 'terminated' },
+        'transcribe_start',
+        { language: 'en-US' },
+        409,
+        'STATE_INVALID',
+      ],
+      ['no speech engine', {}, 'transcribe_start', { language: 'en-US' }, 503, 'STT_NOT_CONFIGURED'],
+      ['no transcription', {}, 'transcribe_stop', undefined, 409, 'STATE_INVALID'],
+    ];
+    for (const [what, given, action, body, status, reason] of refusals)
+      it(`${action} for ${what} is ${reason}, and nobody is asked`, async () => {
+        const room = await live(aConference(given));
+        const answer = await api.request('POST', `/v1.0/conferences/${room.id}/${action}`, body);
+        assert.deepEqual([answer.status, reasonOf(answer), consumer.taken.length], [status, reason, 0], answer.text);
+        const { body: shown } = await api.request('GET', `/v1.0/conferences/${room.id}`);
+        assert.deepEqual(
+          [shown['recording_id'], shown['recording_ids'], shown['transcribe_id'], shown['transcribe_ids']],
+          [EMPTY_ID, [], EMPTY_ID, []],
+        );
+      });
   });
 
   it('both public types are listed, deleted ones are not', async () => {
