@@ -154,8 +154,11 @@ export interface CallPort {
   startRecording(options: RecordingOptions): Promise<Recording>;
   /** Stops the recording. Rejects when none is active. */
   stopRecording(): Promise<void>;
-  /** Dials, bridges the first who answers and waits until the bridge is over (6.4 connect). */
-  connect(request: ConnectRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Dials, bridges the first who answers and waits until the bridge is over (6.4 connect). Resolves with true when the
+   * call was then released as the far end was (`relay_reason`).
+   */
+  connect(request: ConnectRequest, signal: AbortSignal): Promise<boolean>;
   /** Makes the call a participant of a conference that is on its way in. Rejects when it may not come (6.4). */
   joinConference(conferenceId: string): Promise<ConferenceEntry>;
   /** Enters a bridge and waits until the call has left it. Rejects when there is none or it does not let the call in. */

@@ -17,7 +17,7 @@ export const connect = defineAction({
   }),
   async run(context, given) {
     if (given.destinations.length === 0) throw new Error('there is nobody to connect to');
-    await callOf(context).connect({ ...given, source: given.source }, context.signal);
-    return next;
+    const released = await callOf(context).connect({ ...given, source: given.source }, context.signal);
+    return released ? { kind: 'finish' } : next;
   },
 });

@@ -14,6 +14,8 @@ import { defaultAnswer, type Script, type ScriptedAnswer } from './script.ts';
 
 interface Leg extends ScriptedAnswer {
   target: string;
+  /** It is reached by a groupcall (voice-and-flows 9.2), whose end is nobody's cause. */
+  groups: boolean;
 }
 
 /** Shorter speech than this is not heard as speech; silence before and after it counts. Milliseconds. */
@@ -24,6 +26,8 @@ const CONFERENCE_MS = 60_000;
 
 /** How long it takes to tell a person from a machine, in milliseconds. */
 const AMD_MS = 2000;
+/** How long it listens to a party that it cannot hear, in milliseconds. */
+const AMD_PATIENCE_MS = 6000;
 
 const TAGS = /<[^<>]*>/g;
 
@@ -32,7 +36,8 @@ const legTo = (script: Script, address: Address): Leg => {
   const target = address.target;
   const names = [target, normalizeAddress(address).target, address.target_name, '*'];
   const found = names.find(name => name !== '' && Object.hasOwn(script.answer, name));
-  return { target, ...((found && script.answer[found]) || defaultAnswer) };
+  const groups = address.type === 'agent' || address.type === 'extension';
+  return { target, groups, ...((found && script.answer[found]) || defaultAnswer) };
 };
 
 /**
@@ -121,6 +126,7 @@ export class SimulatedCall implements CallPort {
 
   async mute(): Promise<void> {
     this.#mustHaveMedia();
+    this.#call.mute_direction = 'both';
   }
 
   async startRecording({ on_end_flow_id }: RecordingOptions): Promise<Recording> {
@@ -141,8 +147,16 @@ export class SimulatedCall implements CallPort {
   }
 
   /** Dials all at once; the first who answers talks, and the caller waits until that is over or nobody is left. */
-  async connect({ destinations }: ConnectRequest, signal: AbortSignal): Promise<void> {
-    const ringing = new Set(dialled(this.#script, destinations).sort((a, b) => a.after_ms - b.after_ms));
+  async connect({ destinations, relay_reason }: ConnectRequest, signal: AbortSignal): Promise<boolean> {
+    const legs = dialled(this.#script, destinations);
+    await this.#talkWith(legs, signal);
+    const relays = relay_reason && !legs.some(({ groups }) => groups) && !signal.aborted;
+    if (relays) await this.hangup('normal', '');
+    return relays;
+  }
+
+  async #talkWith(legs: Leg[], signal: AbortSignal): Promise<void> {
+    const ringing = new Set(legs.sort((a, b) => a.after_ms - b.after_ms));
     for (const leg of ringing) this.#recorder.event('call_created', leg.target);
     let waited = 0;
     for (const leg of ringing) {
@@ -167,8 +181,9 @@ export class SimulatedCall implements CallPort {
   }
 
   async detectMachine(signal: AbortSignal): Promise<AmdVerdict> {
-    await this.#media(AMD_MS, signal);
-    return { result: this.#script.amd, confidence: 1 };
+    const muted = this.#call.mute_direction !== '';
+    await this.#media(muted ? AMD_PATIENCE_MS : AMD_MS, signal);
+    return muted ? { result: 'notsure', confidence: 0 } : { result: this.#script.amd, confidence: 1 };
   }
 
   /** Any server answers at once. */

@@ -40,7 +40,7 @@ const silent = { info: () => undefined, warn: () => undefined };
 const SENTENCES: Record<EndReason, string> = {
   finished: 'The flow ran off its end.',
   stopped: 'A stop action ended the flow.',
-  hangup: 'A hangup action ended the call.',
+  hangup: 'The flow hung up.',
   party_hangup: 'The party hung up.',
   failed: 'An action failed.',
   blocked: 'The flow waits to be continued and nothing continues it.',
@@ -136,6 +136,6 @@ export class Run {
         ? 'failed'
         : 'action_limit';
     if (last?.outcome !== 'finish') return 'finished';
-    return last.action.type === 'hangup' ? 'hangup' : 'stopped';
+    return last.action.type === 'stop' ? 'stopped' : 'hangup';
   }
 }

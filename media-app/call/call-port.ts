@@ -70,8 +70,8 @@ export class CallMedia implements CallPort {
     await this.#session.recordings.stop();
   }
 
-  async connect(request: ConnectRequest, signal: AbortSignal): Promise<void> {
-    await new Connect(this.#session, request, signal).run();
+  connect(request: ConnectRequest, signal: AbortSignal): Promise<boolean> {
+    return new Connect(this.#session, request, signal).run();
   }
 
   joinConference(conferenceId: string): Promise<ConferenceEntry> {

@@ -39,8 +39,11 @@ export class Connect {
     this.#signal = signal;
   }
 
-  /** Resolves when the bridge is over, nobody answered, or the flow was stopped. Rejects when nobody could be dialled. */
-  async run(): Promise<void> {
+  /**
+   * Resolves when the bridge is over, nobody answered, or the flow was stopped; with true when the caller was then released
+   * as the callee was. Rejects when nobody could be dialled.
+   */
+  async run(): Promise<boolean> {
     const { call, services, endpoint } = this.#caller;
     const { sessions, groupcalls } = await services.placeCalls({
       customer_id: call.customer_id,
@@ -59,7 +62,9 @@ export class Connect {
     void this.#ring();
     await this.#over.promise;
     await this.#dissolve();
-    if (this.#request.relay_reason && groupcalls.length === 0) await this.#relay();
+    const relays = this.#request.relay_reason && groupcalls.length === 0 && !this.#signal.aborted;
+    if (relays) await this.#relay();
+    return relays;
   }
 
   #follow(leg: CallSession): void {

@@ -357,6 +357,21 @@ describe('a simulated flow', () => {
     );
   });
 
+  it('hangs up after a connect that relays the reason, unless a group was rung', async () => {
+    const carrier = { type: 'tel', target: '+1555' };
+    const after = async (destination: object): Promise<string> =>
+      ending(await run([action('c', 'connect', { destinations: [destination], relay_reason: true }), talk('t')]));
+    assert.equal(await after(carrier), '35000 hangup');
+    assert.match(await after(bob), /finished$/);
+  });
+
+  it('cannot tell who answered a call that is muted', async () => {
+    const result = await run([action('a', 'answer'), action('m', 'mute'), action('d', 'amd')], {
+      script: { amd: 'human' },
+    });
+    assert.deepEqual([result.variables['svc.call.amd_result'], result.ended.at_ms], ['notsure', 6000]);
+  });
+
   it('follows each destination of a connect', async () => {
     const result = await run(
       [action('c', 'connect', { destinations: [bob, carol, { type: 'tel', target: '+1 555' }] })],

@@ -253,6 +253,7 @@ export class World {
       connect: async (request, signal) => {
         this.connected.push(request);
         await act('connect', 'connect', 5000, signal);
+        return request.relay_reason;
       },
       joinConference: async conferenceId => {
         await act('joinConference', `conference ${conferenceId}`, 0);

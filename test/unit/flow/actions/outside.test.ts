@@ -20,18 +20,24 @@ describe('hangup', () => {
 
 describe('connect', () => {
   it('asks the call to bridge, waits for the end and goes on', async () => {
-    const option = { destinations: [bob], early_media: true, relay_reason: true, anonymous: '' };
+    const option = { destinations: [bob], early_media: true, anonymous: '' };
     const world = await new World({ actions: [action('c', 'connect', option), action('b', 'beep')] }).run();
     assert.deepEqual(world.connected, [
       {
         source: undefined,
         destinations: [{ ...bob, target_name: '', name: '', detail: '' }],
         early_media: true,
-        relay_reason: true,
+        relay_reason: false,
         anonymous: 'auto',
       },
     ]);
     assert.deepEqual([world.heard.slice(0, 2), world.clock.elapsed], [['connect', 'beep'], 5200]);
+  });
+
+  it('that released the call with its far end is the last action', async () => {
+    const connect = action('c', 'connect', { destinations: [bob], relay_reason: true });
+    const world = await new World({ actions: [connect, action('b', 'beep')] }).run();
+    assert.deepEqual(world.path, ['start', 'connect', 'finish']);
   });
 
   it('that fails stops the flow', async () => {
