@@ -31,6 +31,8 @@ export const commands = {
       flow: flowTemplateSchema,
       variables: z.record(z.string(), z.string()),
       anonymous: z.enum(ANONYMOUS_VALUES),
+      /** Telephone destinations go through this provider and no other (accounts-and-plumbing 24). */
+      provider_id: z.uuid().optional(),
     }),
     result: z.object({ calls: z.array(callSchema), groupcalls: z.array(groupcallSchema) }),
   },

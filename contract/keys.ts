@@ -26,6 +26,8 @@ export const keys = {
   obeyed: (commandId: string) => `tl:obeyed:${commandId}`,
   /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
+  /** String with expiry: JSON of a `CarrierHealth`, what the latest OPTIONS to a provider found. */
+  carrierHealth: (providerId: string) => `tl:carrier:${providerId}:health`,
   /** String: the secret that signs digest nonces, shared by all nodes. */
   nonceSecret: 'tl:secret:nonce',
   /** String with expiry: when a customer's bucket of a tier of rate limits is full again, in microseconds. */

@@ -5,6 +5,9 @@ import { join, resolve } from 'node:path';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { RECORDINGS_FOLDER } from '#contract/recording';
+import { GuardedFetch } from '#outbound/guarded-fetch';
+import type { Carrier } from './carriers/carrier.ts';
+import { carrierOf } from './carriers/index.ts';
 import { Commands } from './commands.ts';
 import { privateTargetsAllowed, ratesOf, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
@@ -18,8 +21,11 @@ import type { Context } from './http/context.ts';
 import { Idempotency } from './http/idempotency.ts';
 import { RateLimits } from './http/rate-limits.ts';
 import { createServer as createHttpSide } from './http/server.ts';
+import { startCarrierHealth } from './jobs/carrier-health.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { startKeyExpiry } from './jobs/key-expiry.ts';
+import { NumberReleases } from './jobs/number-releases.ts';
+import { startNumberRenewal } from './jobs/number-renewal.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
 import { LiveResources } from './live.ts';
 import { migrate } from './migrations/index.ts';
@@ -73,10 +79,11 @@ interface Parts {
   db: Db;
   redis: Redis;
   commands: Commands;
+  carrier: Carrier;
   port: number;
 }
 
-const makeContext = async ({ config, log, db, redis, commands, port }: Parts): Promise<Context> => {
+const makeContext = async ({ config, log, db, redis, commands, carrier, port }: Parts): Promise<Context> => {
   const secret = await tokenSecret(db);
   const folder = resolve(config.DATA_DIR);
   const limits = new RateLimits({ rates: ratesOf(config), proxies: config.TRUST_PROXY, redis, log });
@@ -85,6 +92,8 @@ const makeContext = async ({ config, log, db, redis, commands, port }: Parts): P
     commands,
     live: new LiveResources({ database: db, redis }),
     downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
+    carrier,
+    numberReleases: new NumberReleases(db, carrier, log),
     recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
     limits,
@@ -113,7 +122,10 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   const given = { db, dataDir: config.DATA_DIR, sipDomain: config.SIP_DOMAIN, publicUrl: publicUrl(config, port) };
   const welcome = await firstStart(given);
   const commands = new Commands({ redisUrl: config.REDIS_URL, log });
-  const context = await makeContext({ config, log, db, redis, commands, port });
+  // The operator chose the carrier's address, so that it may be a private one.
+  const carrierHttp = new GuardedFetch({ allowPrivateTargets: true });
+  const carrier = carrierOf(config, carrierHttp);
+  const context = await makeContext({ config, log, db, redis, commands, carrier, port });
   const events = startEvents({
     database: db,
     databaseUrl: config.DATABASE_URL,
@@ -129,15 +141,18 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   const streams = new MediaStreams(server, context);
   streams.start();
   const sweeps = [startFlowExpiry(db, log), startKeyExpiry(db, log)];
+  const jobs = [...sweeps, startNumberRenewal(db, log), startCarrierHealth(db, redis, log)];
   context.recordingFiles.start();
+  context.numberReleases.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
-    sweeps.forEach(sweep => sweep.stop());
+    for (const job of jobs) job.stop();
     streams.stop();
     await context.recordingFiles.stop();
+    await context.numberReleases.stop();
     await events.stop();
     await closeServer(server);
-    await commands.close();
+    await Promise.all([commands.close(), carrierHttp.close()]);
     redis.disconnect();
     await db.destroy();
   };

@@ -54,6 +54,13 @@ export const configSchema = z.object({
     .min(1)
     .default(1)
     .describe('Raise it to end every direct token that is out; their clients boot again.'),
+  CARRIER: z
+    .union([z.enum(['', 'manual']), url(/^https?:/, 'https://carrier.example.org/v1')])
+    .default('')
+    .describe(
+      'Where normal numbers come from: the URL of a carrier adapter (docs/carriers.md); manual: super admins enter numbers that you have already; empty: nowhere.',
+    ),
+  CARRIER_API_KEY: z.string().max(1024).default('').describe('The key for the carrier adapter.'),
 });
 export type Config = z.infer<typeof configSchema>;
 

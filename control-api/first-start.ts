@@ -16,6 +16,7 @@ import type { Db, Transaction } from './db.ts';
 import type { Welcome } from '#contract/welcome';
 import { PERMISSION } from './http/permit.ts';
 import { accesskeyColumns } from './resources/accesskeys.ts';
+import { createOutboundConfig } from './resources/outbound-config.ts';
 import { extensionColumns } from './resources/extensions.ts';
 import { welcomeActions } from './welcome-flow.ts';
 
@@ -114,6 +115,7 @@ const createNumber = async (trx: Transaction, customer_id: string, call_flow_id:
 const createHome = async (trx: Transaction, given: FirstStart): Promise<Welcome> => {
   const username = `admin@${given.sipDomain}`;
   const customer_id = await createCustomer(trx, username);
+  await createOutboundConfig(trx, customer_id);
   const with_ = { trx, sipDomain: given.sipDomain };
   const extensions = [
     await createExtension(with_, customer_id, '1001'),

@@ -26,6 +26,12 @@ import { meRoutes } from './resources/me.ts';
 import { numberRoutes } from './resources/numbers.ts';
 import { findable } from './resources/records.ts';
 import { tagRoutes } from './resources/tags.ts';
+import { outboundConfigRoutes } from './resources/outbound-config.ts';
+import { providerSetupRoutes } from './resources/provider-setup.ts';
+import { providercallRoutes } from './resources/providercalls.ts';
+import { providerRoutes } from './resources/providers.ts';
+import { routeRoutes } from './resources/routes.ts';
+import { trunkRoutes } from './resources/trunks.ts';
 import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
 import { serviceAgentRoutes } from './resources/service-agents.ts';
@@ -54,6 +60,12 @@ const all: Route[] = [
   ...meRoutes,
   ...mediaStreamRoutes,
   ...numberRoutes,
+  ...outboundConfigRoutes,
+  ...providerSetupRoutes,
+  ...providerRoutes,
+  ...providercallRoutes,
+  ...routeRoutes,
+  ...trunkRoutes,
   ...timelineRoutes,
   ...callRecordingRoutes,
   ...conferenceRecordingRoutes,

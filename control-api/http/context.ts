@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
+import type { Carrier } from '../carriers/carrier.ts';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
 import type { Downloads } from '../downloads.ts';
+import type { NumberReleases } from '../jobs/number-releases.ts';
 import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { Health } from '../health.ts';
@@ -16,6 +18,9 @@ export interface Context {
   live: LiveResources;
   downloads: Downloads;
   recordingFiles: RecordingFiles;
+  /** Sells normal numbers. */
+  carrier: Carrier;
+  numberReleases: NumberReleases;
   authenticator: Authenticator;
   limits: RateLimits;
   idempotency: Idempotency;

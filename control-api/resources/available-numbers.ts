@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { COUNTRIES } from '#contract/countries';
 import { PlatformError } from '#contract/errors';
 import { randomVirtualNumber } from '../auth/secrets.ts';
 import type { Db } from '../db.ts';
@@ -32,20 +33,21 @@ const list = defineRoute({
   permission: 'manager',
   query: z.object({
     page_size: pageQuery.shape.page_size,
-    country_code: z.string().max(2).optional().describe('ISO 3166 alpha-2; required unless type is virtual.'),
+    country_code: z.string().max(64).optional().describe('ISO 3166 alpha-2; required unless type is virtual.'),
     type: z.string().max(16).optional().describe('virtual or normal.'),
   }),
   response: z.object({ result: z.array(schema) }),
-  reasons: ['INVALID_ARGUMENT'],
+  reasons: ['INVALID_ARGUMENT', 'SERVICE_UNAVAILABLE'],
   async handle({ context, query }) {
     if (query.type === 'virtual') {
       const free = await freeVirtualNumbers(context.db, query.page_size);
       const facts = { country: '899', region: '', postal_code: '' };
       return { result: free.map(number => ({ number, ...facts, features: ['voice' as const] })) };
     }
-    if (!query.country_code) throw new PlatformError('INVALID_ARGUMENT', 'country_code is required.');
-    // No carrier is connected, so there is nothing to offer.
-    return { result: [] };
+    const country = query.country_code?.toLowerCase() ?? '';
+    if (!COUNTRIES.has(country))
+      throw new PlatformError('INVALID_ARGUMENT', 'country_code must be an ISO 3166 alpha-2 code.');
+    return { result: await context.carrier.offers(country, query.page_size) };
   },
 });
 

@@ -3,7 +3,7 @@ import type { RouteRequest } from '../http/route.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { listQuery, pageFrom, pageOf } from '../http/pagination.ts';
 import { isSuperAdmin } from '../http/permit.ts';
-import { render, type Resource, type ResourceOf } from './resource.ts';
+import { render, type Resource, type ResourceOf, type Row } from './resource.ts';
 import { Store, type Scope, type Within } from './store.ts';
 
 type Values = Record<string, unknown>;
@@ -12,8 +12,8 @@ type Values = Record<string, unknown>;
 export interface Behaviour<F extends z.ZodRawShape> {
   /** Turns the body of POST into columns. */
   prepare?(request: RouteRequest, body: z.output<z.ZodObject<F>>): Promise<Values>;
-  /** Turns the body of PUT into columns. */
-  revise?(request: RouteRequest, body: Values): Promise<Values>;
+  /** Turns the body of PUT into columns; `row` is what they change. */
+  revise?(request: RouteRequest, body: Values, row: Row): Promise<Values>;
   /** Columns that a deletion writes beside `tm_delete`. */
   removal?: Values;
   /** More to write in the transaction of a deletion. */
@@ -104,9 +104,10 @@ const updateRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     async handle(request) {
       const store = new Store(resource, request.context.db);
       const scope = scopeOf(request);
-      const { customer_id } = await store.get(scope, request.params.id);
+      const row = await store.get(scope, request.params.id);
+      const customer_id = resource.tenancy === 'none' ? request.identity.customer_id : row.customer_id;
       const owner = { ...request, identity: { ...request.identity, customer_id } };
-      const values = behaviour.revise ? await behaviour.revise(owner, request.body) : request.body;
+      const values = behaviour.revise ? await behaviour.revise(owner, request.body, row) : request.body;
       return render(resource, await store.update(scope, request.params.id, values));
     },
   });

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { isVirtualNumber } from '#contract/address';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID } from '#contract/ids';
-import { NEVER, timestamp } from '#contract/time';
-import type { Transaction } from '../db.ts';
+import { NEVER, parseTimestamp, timestamp, type Timestamp } from '#contract/time';
+import type { Db, Transaction } from '../db.ts';
+import { isSuperAdmin } from '../http/permit.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { crud, idParams, scopeOf } from './crud.ts';
 import { detailField, nameField, reference } from './fields.ts';
@@ -36,7 +37,7 @@ export const numbers = defineResource({
   write: 'manager',
   unset: NEVER,
   told: true,
-  refusals: ['FLOW_NOT_FOUND', 'IDENTITY_VERIFICATION_REQUIRED'],
+  refusals: ['FLOW_NOT_FOUND', 'IDENTITY_VERIFICATION_REQUIRED', 'SERVICE_UNAVAILABLE'],
   fields,
   changeable: ['call_flow_id', 'message_flow_id', 'name', 'detail'],
   filters: {
@@ -57,19 +58,47 @@ export const numbers = defineResource({
 
 const invalid = (message: string) => new PlatformError('INVALID_ARGUMENT', message);
 
-/** The rules of 15.3 for a virtual number. */
-const checkVirtual = (number: string, type: string): void => {
-  const virtual = number.startsWith('+899');
-  if (virtual !== (type === 'virtual')) throw invalid(`type: ${number} is no ${type} number.`);
-  if (virtual && !isVirtualNumber(number))
-    throw invalid('number: a virtual number is +899 and nine digits, outside +899000.');
-};
+interface Purchase {
+  request: RouteRequest;
+  number: string;
+  type: 'normal' | 'virtual';
+}
 
-/** A normal number needs a verified identity first and a carrier then. */
-const refuseNormal = async ({ context, identity }: RouteRequest): Promise<never> => {
-  if (!(await isIdentityVerified(context.db, identity.customer_id)))
-    throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Normal numbers need a verified identity.');
-  throw new PlatformError('SERVICE_UNAVAILABLE', 'No carrier is connected that sells normal numbers.');
+/** What must hold before a number is had, in this order (15.3, rows 2 to 6). */
+const PURCHASE_RULES: ((purchase: Purchase) => Promise<void> | void)[] = [
+  ({ number, type }) => {
+    if (number.startsWith('+899') !== (type === 'virtual')) throw invalid(`type: ${number} is no ${type} number.`);
+  },
+  async ({ request: { context, identity }, type }) => {
+    if (type === 'normal' && !(await isIdentityVerified(context.db, identity.customer_id)))
+      throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Normal numbers need a verified identity.');
+  },
+  ({ number, type }) => {
+    if (type === 'virtual' && !isVirtualNumber(number))
+      throw invalid('number: a virtual number is +899 and nine digits, outside +899000.');
+  },
+  async ({ request: { context }, number }) => {
+    if (await context.db('numbers').where({ number }).whereNull('tm_delete').first('id'))
+      throw new PlatformError('ALREADY_EXISTS', 'Somebody has this number already.');
+  },
+  ({ request: { context, identity }, type }) => {
+    if (type === 'normal' && context.carrier.manual && !isSuperAdmin(identity))
+      throw new PlatformError('PERMISSION_DENIED', 'Only the operator of this installation brings normal numbers.');
+  },
+];
+
+/** Orders a normal number at the carrier; what it is called there is kept with it. */
+const ordered = async ({ request: { context }, number, type }: Purchase): Promise<Record<string, unknown>> => {
+  if (type === 'virtual') return {};
+  const now = timestamp();
+  const { carrier } = context;
+  return {
+    carrier: carrier.name,
+    carrier_reference: await carrier.order(number),
+    tm_create: now,
+    tm_purchase: now,
+    tm_renew: now,
+  };
 };
 
 const mustBeFlows = async ({ context, identity }: RouteRequest, body: Record<string, unknown>): Promise<void> => {
@@ -93,6 +122,15 @@ export const clearFlow = async (
   }
 };
 
+/** Renews the live normal numbers that were last renewed before a moment (15.3, Renewal). Returns them. */
+export const renewNumbers = async (db: Db, before: Timestamp): Promise<Row[]> =>
+  db<Row>('numbers')
+    .where({ type: 'normal', status: 'active' })
+    .where('tm_renew', '<', before)
+    .whereNull('tm_delete')
+    .update({ tm_renew: timestamp() })
+    .returning('*');
+
 const flowIds = defineRoute({
   method: 'put',
   path: '/numbers/{id}/flow_ids',
@@ -111,19 +149,62 @@ const flowIds = defineRoute({
   },
 });
 
+const metadata = defineRoute({
+  method: 'put',
+  path: '/numbers/{id}/metadata',
+  operation_id: 'update_number_metadata',
+  summary: 'Change the switches of one number',
+  tag: 'Number',
+  permission: 'manager',
+  params: idParams,
+  body: z.object({
+    rtp_debug: z.boolean().describe('Whether media of its calls is written down for people to look at.'),
+  }),
+  response: numbers.schema,
+  reasons: ['NUMBER_NOT_FOUND'],
+  async handle(request) {
+    const store = new Store(numbers, request.context.db);
+    return render(numbers, await store.update(scopeOf(request), request.params.id, { metadata: request.body }));
+  },
+});
+
+const moment = z
+  .string()
+  .refine(text => parseTimestamp(text) !== undefined, 'must be a timestamp such as 2026-01-31 00:00:00')
+  .describe('Numbers renewed before are renewed.');
+
+const renew = defineRoute({
+  method: 'post',
+  path: '/numbers/renew',
+  operation_id: 'renew_numbers',
+  summary: 'Renew every normal number that was last renewed before a moment',
+  tag: 'Number',
+  permission: 'super',
+  body: z.object({ tm_renew: moment }),
+  response: z.array(numbers.schema),
+  async handle({ context, body }) {
+    const rows = await renewNumbers(context.db, parseTimestamp(body.tm_renew) ?? timestamp());
+    return rows.map(row => render(numbers, row));
+  },
+});
+
 const routes = crud(numbers, {
   async prepare(request, body) {
     const type = body.type ?? (body.number.startsWith('+899') ? 'virtual' : 'normal');
-    checkVirtual(body.number, type);
-    if (type === 'normal') await refuseNormal(request);
+    const purchase = { request, number: body.number, type };
+    for (const rule of PURCHASE_RULES) await rule(purchase);
     await mustBeFlows(request, body);
-    return { ...body, type, status: 'active' };
+    return { ...body, type, status: 'active', ...(await ordered(purchase)) };
   },
   async revise(request, body) {
     await mustBeFlows(request, body);
     return body;
   },
   removal: { status: 'deleted' },
+  /** The number is not ours any more; the job tries again when the carrier is away now. */
+  async removed({ context }) {
+    context.numberReleases.sweep();
+  },
 });
 
-export const numberRoutes: Route[] = [...Object.values(routes), flowIds];
+export const numberRoutes: Route[] = [renew, ...Object.values(routes), flowIds, metadata];

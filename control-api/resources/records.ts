@@ -13,10 +13,15 @@ import { flows } from './flow-store.ts';
 import { groupcalls } from './groupcalls.ts';
 import { findLive, type LiveResource } from './live.ts';
 import { numbers } from './numbers.ts';
+import { outboundConfigs } from './outbound-config.ts';
+import { providercalls } from './providercalls.ts';
+import { providers } from './providers.ts';
 import { recordings } from './recordings.ts';
 import type { Resource } from './resource.ts';
+import { routeRecords } from './routes.ts';
 import { Store } from './store.ts';
 import { tags } from './tags.ts';
+import { trunks } from './trunks.ts';
 
 type Find = NonNullable<Route['find']>;
 
@@ -44,9 +49,14 @@ const RECORDS: Record<string, Find> = {
   '/flows': stored(flows),
   '/groupcalls': live(groupcalls),
   '/numbers': stored(numbers),
+  '/outbound_configs': stored(outboundConfigs),
+  '/providercalls': stored(providercalls),
+  '/providers': stored(providers),
   '/recordingfiles': live(recordings),
   '/recordings': live(recordings),
+  '/routes': stored(routeRecords),
   '/tags': stored(tags),
+  '/trunks': stored(trunks),
 };
 
 /** A route that can tell a missing record from one that the caller may not touch (accounts-and-plumbing 6.2). */

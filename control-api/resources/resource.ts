@@ -33,6 +33,11 @@ interface Facts {
   page_size?: number;
   /** Reads what of its records lies in other tables, before they are shown or told. */
   whole?: (db: Queryable, rows: Row[]) => Promise<Row[]>;
+  /**
+   * Whose its rows are, and whose lists show. `own` (default): a customer's, who lists its own. `any`: a customer's, and
+   * super admins list everybody's. `none`: the platform's, without `customer_id`.
+   */
+  tenancy?: 'own' | 'any' | 'none';
   /** What a POST or PUT answers when a live row has the same unique value; ALREADY_EXISTS when left out. */
   duplicate?: Reason;
 }
@@ -107,7 +112,7 @@ const recordSchema = <F extends z.ZodRawShape>(definition: ResourceDefinition<F>
   z
     .object({
       id: z.uuid().describe('Given by the platform.'),
-      customer_id: z.uuid().describe('The customer it belongs to.'),
+      ...(definition.tenancy === 'none' ? {} : { customer_id: z.uuid().describe('The customer it belongs to.') }),
       ...shownFields(definition.fields, definition.request_only ?? []),
       ...definition.shown,
       tm_create: z.string().describe('When it was created, UTC.'),

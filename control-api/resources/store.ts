@@ -56,11 +56,11 @@ export class Store {
     this.#db = db;
   }
 
-  /** A page of the customer's live rows, newest first, and one more when there is one; filters are fields of the page. */
+  /** A page of the live rows a list shows, newest first, and one more when there is one; filters are fields of the page. */
   async list(scope: Scope, { page_size, page_token, ...filters }: ListQuery): Promise<Row[]> {
-    const { table, listed = {} } = this.#resource;
+    const { table, listed = {}, tenancy = 'own' } = this.#resource;
     const rows = this.#db<Row>(table)
-      .where({ customer_id: scope.customer_id, ...listed })
+      .where({ ...(tenancy === 'own' ? { customer_id: scope.customer_id } : {}), ...listed })
       .whereNull('tm_delete')
       .where('tm_create', '<', page_token ?? timestamp());
     this.#narrow(rows, filters);
@@ -76,7 +76,8 @@ export class Store {
 
   /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
   async insert(scope: Scope, values: Values, more: More = {}): Promise<Row> {
-    const row = { id: scope.fresh_id ?? newId(), customer_id: scope.customer_id, tm_create: timestamp(), ...values };
+    const owner = this.#resource.tenancy === 'none' ? {} : { customer_id: scope.customer_id };
+    const row = { id: scope.fresh_id ?? newId(), ...owner, tm_create: timestamp(), ...values };
     const add = async (trx: Transaction): Promise<Row | undefined> => {
       const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
       return inserted;
@@ -107,7 +108,9 @@ export class Store {
 
   #rows(db: Queryable, scope: Scope, id: string) {
     const rows = db<Row>(this.#resource.table).where('id', id).whereNull('tm_delete');
-    return scope.any_customer ? rows : rows.where('customer_id', scope.customer_id);
+    return scope.any_customer || this.#resource.tenancy === 'none'
+      ? rows
+      : rows.where('customer_id', scope.customer_id);
   }
 
   async #change(trx: Transaction, scope: Scope, id: string, columns: Values): Promise<Row | undefined> {

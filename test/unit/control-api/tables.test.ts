@@ -5,7 +5,9 @@ import { contactAddresses, contacts } from '../../../control-api/resources/conta
 import { extensions } from '../../../control-api/resources/extensions.ts';
 import { flows } from '../../../control-api/resources/flow-store.ts';
 import { numbers } from '../../../control-api/resources/numbers.ts';
+import { providers } from '../../../control-api/resources/providers.ts';
 import { tags } from '../../../control-api/resources/tags.ts';
+import { trunks } from '../../../control-api/resources/trunks.ts';
 import { testDatabase, type TestDatabase } from '../../support/database.ts';
 
 /** Columns that nobody is shown. */
@@ -14,6 +16,7 @@ const HIDDEN: Record<string, string[]> = {
   agents: ['password'],
   contact_addresses: ['tm_update', 'tm_delete'],
   flows: ['persistent', 'tm_expire'],
+  numbers: ['carrier', 'carrier_reference'],
 };
 
 /** What lies in another table. */
@@ -27,7 +30,19 @@ describe('tables and schemas', () => {
   });
   after(() => database.drop());
 
-  for (const resource of [accesskeys, agents, contactAddresses, contacts, extensions, flows, numbers, tags])
+  const resources = [
+    accesskeys,
+    agents,
+    contactAddresses,
+    contacts,
+    extensions,
+    flows,
+    numbers,
+    providers,
+    tags,
+    trunks,
+  ];
+  for (const resource of resources)
     it(`${resource.table} has exactly the columns that ${resource.title} shows, and the hidden ones`, async () => {
       const columns = Object.keys(await database.db(resource.table).columnInfo());
       const shown = Object.keys(resource.schema.shape).filter(name => !ELSEWHERE[resource.table]?.includes(name));
