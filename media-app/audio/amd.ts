@@ -10,9 +10,9 @@ const FRAME_MS = 20;
  */
 export const AMD = {
   /** Talk of this length, pauses included, is a machine's. */
-  machine_talk: 3200,
+  machine_talk: 4000,
   /** As many words within one talk are a machine's, if it is not shorter than `machine_words_talk`. */
-  machine_words: 7,
+  machine_words: 9,
   machine_words_talk: 2000,
   /** Silence of this length after a talk: the speaker waits for an answer. */
   waits: 700,

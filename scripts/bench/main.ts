@@ -1,4 +1,5 @@
 import { stopShared } from '../../test/support/stack.ts';
+import { amdBench } from './amd.ts';
 import { flowsBench } from './flows.ts';
 import { latencyBench } from './latency.ts';
 import { streamBench } from './stream.ts';
@@ -6,6 +7,7 @@ import { streamBench } from './stream.ts';
 /** What can be measured: `npm run bench` is calls, `npm run bench -- stream 10` another. */
 const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   calls: latencyBench,
+  amd: (how = 'calls') => amdBench(how),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),
 };
