@@ -34,7 +34,7 @@ import { routeRoutes } from './resources/routes.ts';
 import { trunkRoutes } from './resources/trunks.ts';
 import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
-import { serviceAgentRoutes } from './resources/service-agents.ts';
+import { serviceAgentRoutes } from './resources/agent-surface.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 
 const all: Route[] = [

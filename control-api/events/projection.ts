@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { LIVE_KINDS, type LiveKind } from '#contract/keys';
 import { LIVE_TABLES } from '../live.ts';
+import { moveAgents } from './agent-status.ts';
 import { eventsOf, notesOf, rowOf, type Entry, type Read } from './entry.ts';
 import { appendEvents } from './log.ts';
 import { writeTimeline, type Trace } from './trace.ts';
@@ -52,7 +53,8 @@ const write = async (client: pg.Client, reads: Read[]): Promise<void> => {
     entries.flatMap(notesOf),
     reads.filter(isTrace).map(read => read.trace),
   );
-  await appendEvents(run, entries.flatMap(eventsOf));
+  const moved = await moveAgents(client, entries);
+  await appendEvents(run, [...entries.flatMap(eventsOf), ...moved]);
 };
 
 const setAside = async (client: pg.Client, reads: Read[]): Promise<void> => {

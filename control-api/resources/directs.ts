@@ -17,7 +17,7 @@ export const DIRECT_TYPES = [
 ] as const;
 
 /** Records of direct hashes. The database writes them beside their resources (migration 009); clients only read. */
-const directs = defineResource({
+export const directs = defineResource({
   name: 'direct',
   title: 'Direct',
   path: '/directs',

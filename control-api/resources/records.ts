@@ -8,6 +8,7 @@ import { conferencecalls } from './conferencecalls.ts';
 import { conferences } from './conferences.ts';
 import { contactAddresses, contacts } from './contact-store.ts';
 import { scopeOf } from './crud.ts';
+import { directs } from './directs.ts';
 import { extensions } from './extensions.ts';
 import { flows } from './flow-store.ts';
 import { groupcalls } from './groupcalls.ts';
@@ -45,6 +46,7 @@ const RECORDS: Record<string, Find> = {
   '/conferences': live(conferences),
   '/contact_addresses': stored(contactAddresses),
   '/contacts': stored(contacts),
+  '/directs': stored(directs),
   '/extensions': stored(extensions),
   '/flows': stored(flows),
   '/groupcalls': live(groupcalls),

@@ -19,8 +19,10 @@ const PASSWORD = 'a password of a test';
 const HASH = hashPassword(PASSWORD);
 
 /** Adds a bare customer; resolves with its id. */
-export const addCustomer = async (api: TestApi, values: Record<string, unknown> = {}): Promise<string> => {
-  const id = newId();
+export const addCustomer = async (
+  api: TestApi,
+  { id = newId(), ...values }: { id?: string } & Record<string, unknown> = {},
+): Promise<string> => {
   const row = { id, email: `${id}@example.com`, status: 'active', sip_label: `${newSipLabel()}${id.slice(0, 6)}` };
   await api.database.db('customers').insert({ ...row, tm_create: timestamp(), ...values });
   return id;
