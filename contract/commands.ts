@@ -9,6 +9,7 @@ import { flowTemplateSchema } from './flow.ts';
 import { ANSWER_METHODS, groupcallSchema, RING_METHODS } from './groupcall.ts';
 import { ENCAPSULATIONS } from './media-stream.ts';
 import { MUTE_DIRECTIONS } from './mute.ts';
+import { TRANSFER_TYPES, transferSchema } from './transfer.ts';
 import { recordingOptionsSchema, recordingSchema } from './recording.ts';
 
 /** Something of a call that is switched on or off. */
@@ -196,6 +197,17 @@ export const commands = {
     ttl_ms: 15_000,
     body: z.object({ conferencecall_id: z.uuid(), conference_id: z.uuid() }),
     result: conferencecallSchema,
+  },
+  'transfer.create': {
+    to: 'owner',
+    repeatable: false,
+    ttl_ms: 15_000,
+    body: z.object({
+      transfer_type: z.enum(TRANSFER_TYPES),
+      transferer_call_id: z.uuid(),
+      transferee_addresses: z.array(addressSchema).min(1),
+    }),
+    result: transferSchema,
   },
   'extension.unregister': {
     to: 'any',

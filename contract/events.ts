@@ -7,6 +7,7 @@ import type { LiveKind } from './keys.ts';
 import type { Recording } from './recording.ts';
 import type { Timestamp } from './time.ts';
 import type { TimelineNote } from './timeline.ts';
+import type { LiveTransfer } from './transfer.ts';
 
 /** Events of live resources, delivered to webhook and WebSocket (accounts-and-plumbing 28.1). */
 export const LIVE_EVENTS = {
@@ -31,6 +32,8 @@ export const LIVE_EVENTS = {
     'conferencecall_leaved',
   ],
   recording: ['recording_started', 'recording_finished'],
+  /** Nobody is told of transfers; their calls tell (voice-and-flows 19). */
+  transfer: [],
 } as const satisfies Record<LiveKind, readonly string[]>;
 
 /** Events of stored resources, written by control-api in the transaction of the row (accounts-and-plumbing 28.2). */
@@ -90,6 +93,7 @@ export interface LiveResources {
   conference: Conference;
   conferencecall: Conferencecall;
   recording: Recording;
+  transfer: LiveTransfer;
 }
 
 /** The JSON under `keys.live(kind, id)`: the public record, who owns it and how often it changed. */

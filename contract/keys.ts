@@ -4,7 +4,15 @@
  */
 
 /** Kinds of live records that media-app owns and the projector copies to Postgres. */
-export const LIVE_KINDS = ['call', 'groupcall', 'activeflow', 'conference', 'conferencecall', 'recording'] as const;
+export const LIVE_KINDS = [
+  'call',
+  'groupcall',
+  'activeflow',
+  'conference',
+  'conferencecall',
+  'recording',
+  'transfer',
+] as const;
 export type LiveKind = (typeof LIVE_KINDS)[number];
 
 export const keys = {

@@ -12,6 +12,7 @@ export const LIVE_TABLES = {
   conference: 'conferences',
   conferencecall: 'conferencecalls',
   recording: 'recordings',
+  transfer: 'transfers',
 } as const satisfies Record<LiveKind, string>;
 
 /** A live resource as found: `live` is true while media-app holds it and it can still be commanded through `owner`. */
@@ -22,7 +23,7 @@ export interface Found<K extends LiveKind> {
 }
 
 /** Kinds that a client can delete; of the others a record stays. */
-type Deletable = Exclude<LiveKind, 'conferencecall'>;
+type Deletable = Exclude<LiveKind, 'conferencecall' | 'transfer'>;
 
 /** What to list: at most `page_size` records created before `page_token`, newest first (accounts-and-plumbing 1.5). */
 export interface LivePage {

@@ -36,6 +36,7 @@ import { timelineRoutes } from './resources/timelines.ts';
 import { recordingRoutes } from './resources/recordings.ts';
 import { serviceAgentRoutes } from './resources/agent-surface.ts';
 import { simulationRoutes } from './resources/simulate.ts';
+import { transferRoutes } from './resources/transfers.ts';
 
 const all: Route[] = [
   ...probeRoutes,
@@ -74,6 +75,7 @@ const all: Route[] = [
   ...serviceAgentRoutes,
   ...simulationRoutes,
   ...tagRoutes,
+  ...transferRoutes,
 ];
 
 /** Every operation of the API. */

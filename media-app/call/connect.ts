@@ -1,9 +1,9 @@
 import type { ReleaseCause } from '#contract/hangup';
 import type { ConnectRequest } from '#flow/action';
 import { deferred } from '../deferred.ts';
+import { ConnectBridge } from './connect-bridge.ts';
+import { RINGBACK } from './controls.ts';
 import type { CallSession } from './session.ts';
-
-const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
 
 /** The causes a caller is told when nobody answered, the most telling first. */
 const TELLING: ReleaseCause[] = [
@@ -17,7 +17,8 @@ const TELLING: ReleaseCause[] = [
 
 /**
  * The connect action (voice-and-flows 6.4): dials the destinations as calls chained to this one, joins the first who
- * answers with the caller, and is over when either leaves or nobody is left to answer.
+ * answers with the caller, and is over when the caller leaves their bridge or nobody is left to answer. Who was joined may
+ * hand the conversation on: then others are in the bridge when it ends.
  */
 export class Connect {
   readonly #caller: CallSession;
@@ -32,6 +33,8 @@ export class Connect {
   #heard: CallSession | undefined;
   /** Joining and parting of legs, one after the other. */
   #joining: Promise<void> = Promise.resolve();
+  /** Resolves when the caller has left the bridge, once there is one. */
+  #left: Promise<void> | undefined;
 
   constructor(caller: CallSession, request: ConnectRequest, signal: AbortSignal) {
     this.#caller = caller;
@@ -70,10 +73,10 @@ export class Connect {
   #follow(leg: CallSession): void {
     if (leg.call.status === 'progressing') void this.#answered(leg);
     else if (leg.early) this.#hear(leg);
-    if (leg.call.status === 'hangup') this.#left(leg, leg.released ?? 'failure');
+    if (leg.call.status === 'hangup') this.#ended(leg, leg.released ?? 'failure');
     leg.once('early', () => this.#hear(leg));
     leg.once('progressing', () => void this.#answered(leg));
-    leg.once('ended', cause => this.#left(leg, cause));
+    leg.once('ended', cause => this.#ended(leg, cause));
   }
 
   /** A caller who is answered already hears that it rings; an unanswered one has its own phone for that. */
@@ -120,38 +123,41 @@ export class Connect {
     try {
       await this.#joining;
       await this.#caller.answer();
-      if (this.#heard !== leg) {
-        if (this.#heard) await this.#caller.endpoint?.unbridge();
-        await this.#bridge(leg);
-      }
-      [this.#caller.peer, leg.peer] = [leg, this.#caller];
+      if (this.#heard && this.#heard !== leg) await this.#caller.endpoint?.unbridge();
+      const { registry } = this.#caller.services;
+      const bridge = new ConnectBridge(registry, this.#caller.log);
+      const joined = bridge.connect(this.#caller, leg, { heard: this.#heard === leg });
+      this.#left = bridge.untilLeft(this.#caller);
+      void this.#left.then(() => this.#over.resolve());
+      await joined;
     } catch (error) {
       this.#caller.log.warn({ error: String(error) }, 'the legs could not be joined');
       this.#over.resolve();
     }
   }
 
+  /** Early media: the media is joined before there is a conversation, and so a bridge. */
   async #bridge(leg: CallSession): Promise<void> {
     const [one, two] = [this.#caller.endpoint, leg.endpoint];
     if (!one || !two) throw new Error('a leg has no media');
     await one.bridge(two);
   }
 
-  #left(leg: CallSession, cause: ReleaseCause): void {
+  #ended(leg: CallSession, cause: ReleaseCause): void {
     this.#causes.set(leg, cause);
-    const nobodyLeft = this.#causes.size === this.#legs.length;
-    if (leg === this.#callee || nobodyLeft) this.#over.resolve();
+    const nobodyLeft = leg === this.#callee || this.#causes.size === this.#legs.length;
+    if (nobodyLeft && !this.#left) this.#over.resolve();
     else if (leg === this.#heard && !this.#callee) this.#unhear();
   }
 
   async #dissolve(): Promise<void> {
     this.#ringback.abort();
-    this.#caller.peer = undefined;
-    if (this.#callee) this.#callee.peer = undefined;
     await this.#joining;
-    if (this.#callee ?? this.#heard) await this.#caller.endpoint?.unbridge();
+    if (!this.#callee && this.#heard) await this.#caller.endpoint?.unbridge();
+    this.#caller.bridge?.kick(this.#caller.id);
+    await this.#left;
     if (!this.#callee) this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
-    await Promise.all(this.#legs.map(leg => leg.hangup('normal_clearing')));
+    await Promise.all(this.#legs.filter(leg => !leg.bridge).map(leg => leg.hangup('normal_clearing')));
   }
 
   /** The caller is released as the callee was (6.4, step 5). */

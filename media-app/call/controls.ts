@@ -8,6 +8,12 @@ import type { CallSession } from './session.ts';
 
 const SILENCE = 'silence_stream://-1';
 
+/** What a party hears that waits for somebody else to answer. */
+export const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
+
+/** What a party hears while others see to a transfer. */
+export type Aside = 'music' | 'ringback';
+
 /** Refuses what cannot be done to a call in its status (voice-and-flows 10). */
 const requireUp = ({ status }: Call): void => {
   if (status === 'hangup') throw new PlatformError('CALL_ALREADY_HANGUP', 'The call has ended already.');
@@ -20,6 +26,9 @@ const requireAnswered = (call: Call): void => {
   if (call.status !== 'progressing') throw new PlatformError('CALL_STATE_INVALID', 'The call is not answered yet.');
 };
 
+/** `mute_direction` when the party shall not hear the other side either. */
+const deafened = (now: MuteDirection): MuteDirection => (now === '' || now === 'in' ? 'in' : 'both');
+
 /**
  * What the API does to the sound of a call beside its flow: hold, music, silence, mute and speech. The flow and a bridge
  * go on underneath; what the party hears in their place follows from the switches, the music before the silence, and
@@ -29,6 +38,9 @@ export class CallControls {
   readonly #session: CallSession;
   readonly #changes: Mailbox;
   readonly #switches = { held: false, music: false, silence: false };
+  #aside: Aside | undefined;
+  /** `mute_direction` before the party was set aside. */
+  #mutedBefore: MuteDirection = '';
   /** What the party hears now in place of everything else. */
   #instead: string | undefined;
   #speech: string | undefined;
@@ -72,6 +84,26 @@ export class CallControls {
       const wanted = on ? muted(asked) : unmuted(mute_direction, asked);
       await this.#apply(wanted);
       await this.#session.update({ mute_direction: wanted });
+    });
+  }
+
+  /**
+   * Takes the party out of its conversation while a transfer is under way (voice-and-flows 19), or lets it back in. With
+   * music it is muted too, which its record shows; a mute that it had before, or is given meanwhile, stays.
+   */
+  setAside(aside: Aside | undefined): Promise<void> {
+    return this.#change(async () => {
+      const { mute_direction: now } = this.#session.call;
+      const before = this.#aside;
+      this.#aside = aside;
+      let wanted = now;
+      if (aside === 'music' && before !== 'music') {
+        this.#mutedBefore = now;
+        wanted = deafened(now);
+      } else if (aside !== 'music' && before === 'music' && now === deafened(this.#mutedBefore))
+        wanted = this.#mutedBefore;
+      await this.#apply(wanted);
+      if (wanted !== now) await this.#session.update({ mute_direction: wanted });
     });
   }
 
@@ -121,12 +153,13 @@ export class CallControls {
       this.#instead = wanted;
       if (before) await endpoint.undisplace(before);
     }
-    await endpoint.mute(this.#switches.held || mute === 'out' || mute === 'both');
+    await endpoint.mute(this.#switches.held || this.#aside === 'music' || mute === 'out' || mute === 'both');
   }
 
   async #wantedInstead(mute: MuteDirection): Promise<string | undefined> {
     const { held, music, silence } = this.#switches;
-    if (music) return this.#session.services.holdMusic();
+    if (this.#aside === 'ringback') return RINGBACK;
+    if (music || this.#aside === 'music') return this.#session.services.holdMusic();
     return held || silence || mute === 'in' || mute === 'both' ? SILENCE : undefined;
   }
 

@@ -7,6 +7,7 @@ import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { recordingMachine } from '#contract/machines/recording';
+import { transferMachine } from '#contract/machines/transfer';
 import { EMPTY_ID } from '#contract/ids';
 import type { Recording } from '#contract/recording';
 import { timestamp } from '#contract/time';
@@ -15,7 +16,7 @@ import { type Change, LostRecordError, type StateStore } from './state-store.ts'
 import { callSummary } from './summary.ts';
 
 type Ending<K extends LiveKind> =
-  { data: LiveResources[K]; event: LiveEventType<K>; notes?: NonNullable<Change<K>['notes']> } | undefined;
+  { data: LiveResources[K]; event?: LiveEventType<K>; notes?: NonNullable<Change<K>['notes']> } | undefined;
 
 /** How each kind of record ends when its node died: the platform's own doing, and it failed. */
 const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
@@ -50,6 +51,10 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   recording: data => {
     const step = recordingMachine.step(data.status, 'lose');
     return step && { event: 'recording_finished', data: { ...data, status: step.to, tm_end: timestamp() } };
+  },
+  transfer: data => {
+    const step = transferMachine.step(data.status, 'lose');
+    return step && { data: { ...data, status: step.to } };
   },
 };
 
@@ -145,7 +150,11 @@ export class Recovery {
     const recording = record.kind === 'recording' ? (ending.data as Recording) : undefined;
     const internal = recording && (await this.#estate.keepRecording(recording));
     const { event, notes = [] } = ending;
-    await this.#store.commit(record, ending.data, { events: [event], notes, ...(internal ? { internal } : {}) });
+    await this.#store.commit(record, ending.data, {
+      events: event ? [event] : [],
+      notes,
+      ...(internal ? { internal } : {}),
+    });
     if (recording) await this.#estate.recordingEnded(recording);
   }
 }

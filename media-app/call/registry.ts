@@ -1,8 +1,9 @@
 import type { ActiveflowSession } from '../activeflow/session.ts';
-import type { Confbridge } from '../conference/confbridge.ts';
 import type { ConferenceSession } from '../conference/session.ts';
 import type { GroupcallSession } from '../groupcall/session.ts';
 import type { RecordingSession } from '../recording/session.ts';
+import type { TransferSession } from '../transfer/session.ts';
+import type { Bridge } from './bridge.ts';
 import type { CallSession } from './session.ts';
 
 /** The live sessions this node holds. A session enters when it is created and leaves when its last effect is done. */
@@ -13,11 +14,12 @@ export class CallRegistry {
   readonly conferences = new Map<string, ConferenceSession>();
   readonly recordings = new Map<string, RecordingSession>();
   /** Every bridge, by its own id. */
-  readonly confbridges = new Map<string, Confbridge>();
+  readonly confbridges = new Map<string, Bridge>();
+  readonly transfers = new Map<string, TransferSession>();
 
   /** True when nothing is left: what a graceful stop and every test wait for. */
   get empty(): boolean {
-    const { calls, groupcalls, activeflows, conferences, recordings } = this;
-    return calls.size + groupcalls.size + activeflows.size + conferences.size + recordings.size === 0;
+    const { calls, groupcalls, activeflows, conferences, recordings, transfers } = this;
+    return calls.size + groupcalls.size + activeflows.size + conferences.size + recordings.size + transfers.size === 0;
   }
 }

@@ -17,6 +17,8 @@ import { CallRecordings } from '../recording/of-call.ts';
 import type { Services } from '../services.ts';
 import { IncomingLeg } from '../sip/incoming-leg.ts';
 import type { Leg } from '../sip/leg.ts';
+import type { Bridge } from './bridge.ts';
+import { takeReferral } from '../transfer/refer.ts';
 import { CallMedia } from './call-port.ts';
 import { CallControls } from './controls.ts';
 import { HealthCheck } from './health-check.ts';
@@ -95,6 +97,8 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   peer: CallSession | undefined;
   /** True once the ringing side can be heard before its answer. */
   early = false;
+  /** The bridge it is in. */
+  bridge: Bridge | undefined;
   /** Why it was released; set just before its record says that it is over. */
   released: ReleaseCause | undefined;
 
@@ -227,6 +231,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
     leg.on('early', () => mailbox.drop('early', async () => this.#hearsEarly()));
     leg.on('answered', () => mailbox.drop('answered', () => this.#answered()));
     leg.on('digit', digit => this.flow?.runner.digit(digit));
+    leg.on('refer', (request, response) => void takeReferral(this, request, response));
     leg.on('released', cause => mailbox.drop('released', () => this.#end(cause)));
   }
 

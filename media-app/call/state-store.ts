@@ -10,6 +10,7 @@ import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { recordingMachine } from '#contract/machines/recording';
+import { transferMachine } from '#contract/machines/transfer';
 import { timestamp } from '#contract/time';
 import type { CallTrace, TimelineNote } from '#contract/timeline';
 
@@ -45,6 +46,8 @@ const isFinal = <K extends LiveKind>(kind: K, data: LiveResources[K]): boolean =
       return conferencecallMachine.isFinal((data as LiveResources['conferencecall']).status);
     case 'recording':
       return recordingMachine.isFinal((data as LiveResources['recording']).status);
+    case 'transfer':
+      return transferMachine.isFinal((data as LiveResources['transfer']).status);
     default:
       return activeflowMachine.isFinal((data as LiveResources['activeflow']).status);
   }

@@ -18,6 +18,7 @@ import { conferencecallKick } from './conferencecall-kick.ts';
 import { extensionUnregister } from './extension-unregister.ts';
 import { groupcallCreate, groupcallHangup } from './groupcall.ts';
 import { recordingStop } from './recording-stop.ts';
+import { transferCreate } from './transfer-create.ts';
 
 /** Every command and who obeys it. */
 export const handlers: CommandHandlers = {
@@ -44,5 +45,6 @@ export const handlers: CommandHandlers = {
   'conference.recording_stop': conferenceRecordingStop,
   'conference.media_stream': conferenceMediaStream,
   'conferencecall.kick': conferencecallKick,
+  'transfer.create': transferCreate,
   'extension.unregister': extensionUnregister,
 };

@@ -1,5 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ConferenceType } from '#contract/conference';
+import { type Bridge, type BridgeEvents, setCallAside } from '../call/bridge.ts';
+import { type Aside, RINGBACK } from '../call/controls.ts';
 import type { CallSession } from '../call/session.ts';
 import { deferred } from '../deferred.ts';
 import { withDeadline } from '../media/deadline.ts';
@@ -7,7 +9,6 @@ import type { MediaEndpoint } from '../media/endpoint.ts';
 
 /** How long a media server may take to seat a leg of ours. */
 const SEAT_MS = 5000;
-const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
 
 interface Given {
   id: string;
@@ -26,21 +27,20 @@ interface Given {
  * Emits `joined` and `leaved` with the call, also `leaved` for a call that was not let in, `digit` for every key that one of
  * them presses, and `closed`.
  */
-export class Confbridge extends EventEmitter<{
-  joined: [call: CallSession];
-  leaved: [call: CallSession];
-  digit: [digit: string];
-  closed: [];
-}> {
+export class Confbridge extends EventEmitter<BridgeEvents> implements Bridge {
   readonly id: string;
+  inTransfer = false;
   readonly #given: Given;
-  readonly #members = new Map<string, AbortController>();
+  readonly #members = new Map<string, { call: CallSession; put: AbortController }>();
+  /** Temporary flows whose calls come in as guests. */
+  readonly #welcome = new Set<string>();
   /** Legs of ours that record or stream. */
   readonly #own = new Set<MediaEndpoint>();
   /** Aborts when a connect bridge has company: what the first one waits for. */
   readonly #company = new AbortController();
   #server: string;
   #closed = false;
+  #keptOpen = false;
 
   constructor(given: Given) {
     super();
@@ -67,17 +67,24 @@ export class Confbridge extends EventEmitter<{
     if (this.#members.has(call.id)) throw new Error('the call is in this bridge already');
     const put = new AbortController();
     const press = (digit: string) => this.emit('digit', digit);
-    this.#members.set(call.id, put);
+    this.#members.set(call.id, { call, put });
     call.leg.on('digit', press);
     try {
-      if (this.#closed || !this.#given.mayEnter(call)) throw new Error('the bridge does not let the call in');
+      if (this.#closed || !(this.#welcome.has(call.call.flow_id) || this.#given.mayEnter(call)))
+        throw new Error('the bridge does not let the call in');
+      call.bridge = this;
       await this.#stay(call, AbortSignal.any([signal, put.signal]));
     } finally {
       call.leg.off('digit', press);
       this.#members.delete(call.id);
+      if (call.bridge === this) call.bridge = undefined;
       this.emit('leaved', call);
-      if (this.#given.type === 'connect' && this.size === 1) this.close();
+      this.#closeWhenAlone();
     }
+  }
+
+  #closeWhenAlone(): void {
+    if (this.#given.type === 'connect' && this.size === 1 && !this.#keptOpen) this.close();
   }
 
   /** Why a call's media cannot be mixed here; `undefined` when it can, or has none yet. */
@@ -104,11 +111,32 @@ export class Confbridge extends EventEmitter<{
     return { left: left.catch(() => undefined) }; // out is out
   }
 
+  get calls(): CallSession[] {
+    return [...this.#members.values()].map(({ call }) => call);
+  }
+
+  keepOpen(on: boolean): void {
+    this.#keptOpen = on;
+    this.#closeWhenAlone();
+  }
+
+  welcome(flowId: string): void {
+    this.#welcome.add(flowId);
+  }
+
+  turnAway(flowId: string): void {
+    this.#welcome.delete(flowId);
+  }
+
+  setAside(call: CallSession, aside: Aside | undefined): Promise<void> {
+    return setCallAside(call, aside);
+  }
+
   /** Puts one call out. False when it is not in. */
   kick(callId: string): boolean {
-    const put = this.#members.get(callId);
-    put?.abort(new Error('put out'));
-    return put !== undefined;
+    const member = this.#members.get(callId);
+    member?.put.abort(new Error('put out'));
+    return member !== undefined;
   }
 
   /** Puts everybody out and lets nobody in any more. */

@@ -225,6 +225,7 @@ export class ConferenceSession implements RecordedConference {
   async #leaved(call: CallSession): Promise<void> {
     const participant = this.#of(call);
     if (participant) await this.#gone(participant);
+    else await this.#maybeOver(); // a guest of a transfer may be the last
   }
 
   async #callEnded(participant: Participant): Promise<void> {

@@ -8,8 +8,10 @@ import { inlineFlow } from '../activeflow/session.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import type { Services } from '../services.ts';
+import { callOfDialog, takePlace } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { IncomingLeg } from './incoming-leg.ts';
+import { parseReplaces } from './replaces.ts';
 import type { SipServer } from './servers.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import { isAddress, parseSipUri, uriOf } from './uri.ts';
@@ -29,6 +31,8 @@ interface Arrival {
   flow: FlowTemplate;
   /** Where its media must be to meet others; empty for anywhere. */
   media_server?: string;
+  /** The call whose place it takes (RFC 3891). */
+  replaces?: CallSession;
 }
 
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
@@ -69,7 +73,9 @@ export class InviteHandler {
   async invite(request: SipRequest, response: SipResponse, server: SipServer): Promise<void> {
     const gone = { canceled: false };
     request.once('cancel', () => (gone.canceled = true));
-    const arrival = await this.#classify(request, response);
+    const arrival = request.has('replaces')
+      ? await this.#inPlaceOfAnother(request, response)
+      : await this.#classify(request, response);
     if (!arrival || gone.canceled) return;
     if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
     const { directory, media, log } = this.#services;
@@ -93,6 +99,30 @@ export class InviteHandler {
       return caller && this.#fromExtension(caller, uri?.user ?? '', response);
     }
     return this.#refuse(response, 404, { uri: request.uri }, 'no customer, number or trunk lives at this domain');
+  }
+
+  /** A phone takes the place of another in a conversation (RFC 3891 section 3). */
+  async #inPlaceOfAnother(request: SipRequest, response: SipResponse): Promise<Arrival | undefined> {
+    const dialog = parseReplaces(request.get('replaces') ?? '');
+    if (!dialog) return this.#refuse(response, 400, {}, 'a Replaces that names no dialog');
+    const caller = await this.#authenticator.authenticate(request, response);
+    if (!caller) return undefined;
+    const { customer, extension } = caller;
+    const replaced = callOfDialog(this.#services, dialog);
+    const { status, customer_id = '' } = replaced?.call ?? {};
+    if (!replaced || customer_id !== customer.id) return this.#refuse(response, 481, {}, 'no dialog to replace');
+    const { bridge, peer } = replaced;
+    const facts = { call_id: replaced.id };
+    if (status !== 'progressing') return this.#refuse(response, 603, facts, 'the dialog to replace is over');
+    if (dialog.early_only) return this.#refuse(response, 486, facts, 'the dialog to replace is answered');
+    if (!bridge || !peer || bridge.inTransfer)
+      return this.#refuse(response, 488, facts, 'the call to replace is in no conversation of two');
+    const source = address('extension', extension.extension, extension.extension);
+    const destination = peer.call.direction === 'incoming' ? peer.call.source : peer.call.destination;
+    const flow = inlineFlow(customer.id, [action('confbridge_join', { confbridge_id: bridge.id })]);
+    const media_server = bridge.server;
+    const customer_status = customer.status;
+    return { customer_id, customer_status, source, destination, flow, media_server, replaces: replaced };
   }
 
   /** A conference called by its own address: whoever knows its id may come in, and is answered. */
@@ -203,10 +233,8 @@ export class InviteHandler {
   }
 
   /** Nothing is awaited before the session listens to its leg: a CANCEL may come at any moment. */
-  async #start(
-    { customer_id, source, destination, flow, owner_id, privacy }: Arrival & { owner_id?: string; privacy: boolean },
-    leg: IncomingLeg,
-  ): Promise<void> {
+  async #start(given: Arrival & { owner_id?: string; privacy: boolean }, leg: IncomingLeg): Promise<void> {
+    const { customer_id, source, destination, flow, owner_id, privacy, replaces } = given;
     const now = timestamp();
     // A call that its flow answers at once need not ring first; its media is asked for while the records are written.
     if (flow.actions[0]?.type === 'answer' || flow.actions[0]?.type === 'talk') leg.prepare();
@@ -228,6 +256,7 @@ export class InviteHandler {
         tm_ringing: now,
       },
     });
+    if (replaces) takePlace(session, replaces);
     session.log.info({ from: source.target, to: destination.target }, 'call came in');
     await session.create();
   }

@@ -5,6 +5,7 @@ import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { describeAnew, type Direction, plainAudioOffer, versionOf } from '../media/sdp.ts';
 import { LegCapture } from './capture.ts';
+import type { DialogName } from './replaces.ts';
 import type { SipAddress } from './seen-message.ts';
 import type { SipServer } from './servers.ts';
 import type { Dialog, SipRequest, SipResponse } from './srf.ts';
@@ -14,6 +15,10 @@ const BYE_DEADLINE_MS = 4000;
 /** How long it may take to answer a re-INVITE. */
 const REINVITE_DEADLINE_MS = 3000;
 
+/** How long it may take to answer a NOTIFY, and how long it may expect more of them. */
+const NOTIFY_DEADLINE_MS = 4000;
+const REFER_EXPIRES_S = 120;
+
 /** Our direction towards a far end that shall send nothing. */
 const HELD: Record<Direction, Direction> = {
   sendrecv: 'sendonly',
@@ -21,6 +26,14 @@ const HELD: Record<Direction, Direction> = {
   recvonly: 'inactive',
   inactive: 'inactive',
 };
+
+/** What a REFER has come to: its `Event` and the status line of a SIP response. */
+export interface ReferNews {
+  event: string;
+  status_line: string;
+  /** Nothing more will be told. */
+  over: boolean;
+}
 
 interface LegEvents {
   /** The destination alerts (outgoing only). */
@@ -31,6 +44,8 @@ interface LegEvents {
   answered: [];
   /** A key was pressed. */
   digit: [digit: string];
+  /** The far end asks to be taken out of the call for somebody else (RFC 3515). It waits for the response. */
+  refer: [request: SipRequest, response: SipResponse];
   /** The leg is over, for whatever reason; comes exactly once and last. */
   released: [cause: ReleaseCause];
 }
@@ -83,6 +98,27 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     }
   }
 
+  /** Whether this is the dialog that a Replaces names (RFC 3891 section 3): its tags as the far end sees them. */
+  isDialog({ call_id, to_tag, from_tag }: DialogName): boolean {
+    const sip = this.dialog?.sip;
+    return sip?.callId === call_id && sip.localTag === to_tag && sip.remoteTag === from_tag;
+  }
+
+  /** Tells the far end how its REFER fares (RFC 3515 section 2.4.5). Never rejects: whoever has gone needs no news. */
+  async notify({ event, status_line, over }: ReferNews): Promise<void> {
+    if (!this.dialog?.connected) return;
+    const headers = {
+      Contact: this.dialog.local.contact,
+      Event: event,
+      'Subscription-State': over ? 'terminated;reason=noresource' : `active;expires=${REFER_EXPIRES_S}`,
+      'Content-Type': 'message/sipfrag;version=2.0',
+    };
+    const body = `SIP/2.0 ${status_line}\r\n`;
+    await withDeadline(this.dialog.request({ method: 'NOTIFY', headers, body }), NOTIFY_DEADLINE_MS, 'NOTIFY').catch(
+      (error: unknown) => this.log.debug({ error: String(error) }, 'the far end did not take the NOTIFY'),
+    );
+  }
+
   /**
    * Tells the far end to send nothing (RFC 3264 section 8.4, `sendonly`), or to go on. Resolves with whether it agreed;
    * a leg without dialog has nothing to tell.
@@ -109,6 +145,9 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     this.dialog = dialog;
     dialog.on('destroy', () => this.finish('normal_clearing'));
     dialog.on('modify', (request: SipRequest, response: SipResponse) => void this.#renegotiate(request, response));
+    dialog.on('refer', (request: SipRequest, response: SipResponse) => {
+      if (!this.emit('refer', request, response)) response.send(403);
+    });
     dialog.on('info', (request: SipRequest, response: SipResponse) => this.#info(request, response));
     // A BYE that came in one packet with the ACK was there before anybody could listen for it.
     if (!dialog.connected) this.finish('normal_clearing');

@@ -10,6 +10,7 @@ import { conferenceMachine } from '#contract/machines/conference';
 import { conferencecallMachine } from '#contract/machines/conferencecall';
 import { groupcallMachine } from '#contract/machines/groupcall';
 import { recordingMachine } from '#contract/machines/recording';
+import { transferMachine } from '#contract/machines/transfer';
 import { settingsSchema as startSettings } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
 import { actionCatalogue } from './actions.ts';
@@ -32,6 +33,7 @@ const MACHINES = [
   conferenceMachine,
   conferencecallMachine,
   recordingMachine,
+  transferMachine,
 ];
 
 const READERS = [

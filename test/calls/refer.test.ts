@@ -1,0 +1,226 @@
+import { strict as assert } from 'node:assert';
+import { header } from '../../scripts/phone/sip-message.ts';
+import { Office } from '../support/office.ts';
+import { TestPhone } from '../support/phone.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { addExtensions, dialogOf, HZ, newsOf, newsOver, refer, replacesOf, Transfers } from '../support/transfers.ts';
+
+const RINGBACK = 425;
+
+describe('a phone transfers by REFER (RFC 3515, 5589) and Replaces (RFC 3891)', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let office: Office;
+  let transfers: Transfers;
+  let domain: string;
+
+  before(async () => {
+    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '2500' } });
+    await addExtensions(stack);
+    domain = stack.welcome.extensions[0]?.domain_name ?? '';
+  });
+  beforeEach(() => {
+    office = new Office(stack);
+    transfers = new Transfers(office);
+  });
+  afterEach(async () => {
+    await office.close();
+    await office.nothingLeft();
+  });
+  after(() => stack.stop());
+
+  for (const who of ['caller', 'callee'] as const) {
+    it(`blind by the ${who}: 202, told of the ringing and the answer, then taken out of the call`, async () => {
+      const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+      const talk = await transfers.talk(alice, bob);
+      const [own, stays] = who === 'caller' ? [talk.caller, talk.callee] : [talk.callee, talk.caller];
+      const [phone, hz] = who === 'caller' ? [alice, HZ.bob] : [bob, HZ.alice];
+      // One knows us by our domain, the other by our address.
+      const host = who === 'caller' ? domain : `${stack.sip.host}:${stack.sip.port}`;
+      const answer = await refer(own, `<sip:${carol.name}@${host}>`);
+      assert.equal(answer.status, 202);
+      const incoming = await carol.waitForCall();
+      await stays.hearsOnly([RINGBACK]);
+      incoming.answer();
+      await Promise.all([stays.hearsOnly([HZ.carol]), incoming.hearsOnly([hz])]);
+      assert.deepEqual(await newsOver(phone), ['100 Trying', '180 Ringing', '200 OK, over']);
+      assert.equal((await own.ended()).by, 'them');
+      const [notify] = phone.messages('NOTIFY', 'received');
+      assert(notify);
+      assert.match(header(notify.message, 'event') ?? '', /^refer;id=\d+$/);
+      assert.match(header(notify.message, 'content-type') ?? '', /^message\/sipfrag/);
+      await stays.hangup();
+      await incoming.ended();
+    });
+  }
+
+  it('blind to somebody who is busy: told 486, and the transferer has its call back', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    carol.incoming = { refuse: 486 };
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.caller, `<sip:${carol.name}@${domain}>`)).status, 202);
+    assert.equal((await newsOver(alice)).at(-1), '486 Busy Here, over');
+    await Promise.all([talk.caller.hearsOnly([HZ.bob]), talk.callee.hearsOnly([HZ.alice])]);
+    assert.deepEqual((await office.call(talk.records.caller.id)).chained_call_ids, [talk.records.callee.id]);
+    await talk.caller.hangup();
+    await talk.callee.ended();
+  });
+
+  it('blind to somebody who does not answer: told so, and the transferer has its call back', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.callee, `<sip:${carol.name}@${domain}>`)).status, 202);
+    const incoming = await carol.waitForCall();
+    await incoming.ended();
+    assert.deepEqual(await newsOver(bob), ['100 Trying', '180 Ringing', '408 Request Timeout, over']);
+    await Promise.all([talk.caller.hearsOnly([HZ.bob]), talk.callee.hearsOnly([HZ.alice])]);
+    await talk.caller.hangup();
+    await talk.callee.ended();
+  });
+
+  it('blind by a phone that hangs up as soon as it rings: the other two are connected all the same', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.caller, `<sip:${carol.name}@${domain}>`)).status, 202);
+    const incoming = await carol.waitForCall();
+    await talk.caller.hangup();
+    await talk.callee.hearsOnly([RINGBACK]);
+    incoming.answer();
+    await Promise.all([talk.callee.hearsOnly([HZ.carol]), incoming.hearsOnly([HZ.bob])]);
+    await incoming.hangup();
+    await talk.callee.ended();
+  });
+
+  it('blind: the party that waits hangs up, and the new one and the transferer are released', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.caller, `<sip:${carol.name}@${domain}>`)).status, 202);
+    const incoming = await carol.waitForCall();
+    await talk.callee.hangup();
+    await Promise.all([incoming.ended(), talk.caller.ended()]);
+  });
+
+  it('a phone that wants no news (Refer-Sub: false) gets none', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    const answer = await refer(talk.caller, `<sip:${carol.name}@${domain}>`, [{ name: 'refer-sub', value: 'false' }]);
+    assert.deepEqual([answer.status, header(answer, 'refer-sub')], [202, 'false']);
+    const incoming = await carol.waitForCall();
+    incoming.answer();
+    await talk.callee.hearsOnly([HZ.carol]);
+    await talk.caller.ended();
+    assert.deepEqual(newsOf(alice), []);
+    await incoming.hangup();
+    await talk.callee.ended();
+  });
+
+  for (const [first, second] of [
+    ['called', 'called'],
+    ['called', 'was called by'],
+    ['was called by', 'called'],
+    ['was called by', 'was called by'],
+  ] as const) {
+    it(`attended: who ${first} one and ${second} the other joins the two and is out`, async () => {
+      const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+      const one = first === 'called' ? await transfers.talk(alice, bob) : await transfers.talk(bob, alice);
+      const two = second === 'called' ? await transfers.talk(alice, carol) : await transfers.talk(carol, alice);
+      const [own, stays] = first === 'called' ? [one.caller, one.callee] : [one.callee, one.caller];
+      const [other, target] = second === 'called' ? [two.caller, two.callee] : [two.callee, two.caller];
+      const replaces = encodeURIComponent(replacesOf(other));
+      assert.equal((await refer(own, `<sip:${carol.name}@${domain}?Replaces=${replaces}>`)).status, 202);
+      await Promise.all([stays.hearsOnly([HZ.carol]), target.hearsOnly([HZ.bob])]);
+      await Promise.all([own.ended(), other.ended()]);
+      assert.deepEqual(await newsOver(alice), ['100 Trying', '200 OK, over']);
+      await (first === 'called' ? stays : target).hangup();
+      await Promise.all([stays.ended(), target.ended()]);
+    });
+  }
+
+  it('what cannot be transferred is refused, and the two talk on', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    const second = await transfers.talk(carol, await office.registered('1004', { tone: HZ.dave }));
+    const { call_id, to_tag, from_tag } = dialogOf(second.caller);
+    const unknown = encodeURIComponent(`${call_id};to-tag=${from_tag};from-tag=${to_tag}`);
+    const own = encodeURIComponent(replacesOf(talk.caller));
+    for (const [to, status] of [
+      ['<tel:+15550100>', 400],
+      ['<sip:1003@office>, <sip:1004@office>', 400],
+      [`<sip:1003@${domain};method=MESSAGE>`, 400],
+      [`<sip:1003@${domain}?Replaces=nonsense>`, 400],
+      [`<sip:1999@${domain}>`, 404],
+      ['<sip:1003@elsewhere.example>', 404],
+      ['<sip:1003@127.0.0.1:9>', 404],
+      [`<sip:+15550100@${domain}>`, 480],
+      [`<sip:1003@${domain}?Replaces=${unknown}>`, 481],
+      [`<sip:1003@${domain}?Replaces=${own}>`, 481],
+    ] as const)
+      assert.equal((await refer(talk.caller, to)).status, status, to);
+    assert.deepEqual(newsOf(alice), []);
+    await Promise.all([talk.caller.hearsOnly([HZ.bob]), talk.callee.hearsOnly([HZ.alice])]);
+    await Promise.all([talk.caller.hangup(), second.caller.hangup()]);
+    await Promise.all([talk.callee.ended(), second.callee.ended()]);
+  });
+
+  it('a second REFER while the first is under way is refused, and a call without conversation too', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.caller, `<sip:${carol.name}@${domain}>`)).status, 202);
+    assert.equal((await refer(talk.caller, `<sip:${carol.name}@${domain}>`)).status, 403);
+    assert.equal((await refer(talk.callee, `<sip:${carol.name}@${domain}>`)).status, 403);
+    await talk.callee.hangup();
+    await Promise.all([talk.caller.ended(), (await carol.waitForCall()).ended()]);
+    await office.ring('1001', [{ type: 'sleep', option: { duration: 20_000 } }]);
+    const alone = await alice.waitForCall({ autoAnswer: true });
+    await alone.answered();
+    assert.equal((await refer(alone, `<sip:${carol.name}@${domain}>`)).status, 403);
+    await alone.hangup();
+  });
+
+  it('a stranger at the other end of a call may not transfer it', async () => {
+    const { alice, bob } = await transfers.phones('alice', 'bob');
+    const stranger = await TestPhone.start({ username: 'stranger', tone: 700, incoming: { autoAnswer: true } });
+    const destination = { type: 'sip', target: stranger.address };
+    const source = { type: 'tel', target: '+899111222333' };
+    await office.ring('1001', [{ type: 'connect', option: { source, destinations: [destination] } }]);
+    const caller = await alice.waitForCall({ autoAnswer: true });
+    const far = await stranger.waitForCall();
+    await far.hearsOnly([HZ.alice]);
+    assert.equal((await refer(far, `<sip:${bob.name}@${domain}>`)).status, 403);
+    await caller.hangup();
+    await far.ended();
+    await stranger.stop();
+  });
+
+  for (const who of ['caller', 'callee'] as const) {
+    it(`an INVITE with Replaces takes the place of the ${who}, who is hung up`, async () => {
+      const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+      const talk = await transfers.talk(alice, bob);
+      const [gone, stays] = who === 'caller' ? [talk.caller, talk.callee] : [talk.callee, talk.caller];
+      const hz = who === 'caller' ? HZ.bob : HZ.alice;
+      const taken = await carol.dial('1001', [{ name: 'replaces', value: replacesOf(gone) }]);
+      await taken.answered();
+      await Promise.all([taken.hearsOnly([hz]), stays.hearsOnly([HZ.carol])]);
+      assert.equal((await gone.ended()).by, 'them');
+      await (who === 'caller' ? taken : stays).hangup();
+      await Promise.all([taken.ended(), stays.ended()]);
+    });
+  }
+
+  it('an INVITE with Replaces that names nothing to take is refused', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const talk = await transfers.talk(alice, bob);
+    const replaces = replacesOf(talk.caller);
+    for (const [value, status] of [
+      ['nonsense', 400],
+      ['a@b;to-tag=1;from-tag=2', 481],
+      [`${replaces};early-only`, 486],
+    ] as const) {
+      const end = await (await carol.dial('1001', [{ name: 'replaces', value }])).ended();
+      assert.deepEqual([end.by, end.status], ['refused', status], value);
+    }
+    await Promise.all([talk.caller.hearsOnly([HZ.bob]), talk.callee.hearsOnly([HZ.alice])]);
+    await talk.caller.hangup();
+    await talk.callee.ended();
+  });
+});
