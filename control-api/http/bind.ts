@@ -49,6 +49,8 @@ export const bindBody = <S extends z.ZodType>(schema: S, body: unknown): z.outpu
  */
 export const bindQuery = <S extends z.ZodType>(schema: S, query: unknown): z.output<S> => {
   const parsed = schema.safeParse(query);
+  if (parsed.success && holdsUnstorable(parsed.data))
+    throw new PlatformError('INVALID_REQUEST_PARAMETER', 'A query parameter holds a NUL.');
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const missing = issue !== undefined && valueAt(query, issue.path) === undefined;

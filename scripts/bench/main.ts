@@ -1,6 +1,7 @@
 import { stopShared } from '../../test/support/stack.ts';
 import { amdBench } from './amd.ts';
 import { flowsBench } from './flows.ts';
+import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
 import { streamBench } from './stream.ts';
 
@@ -8,6 +9,7 @@ import { streamBench } from './stream.ts';
 const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   calls: latencyBench,
   amd: (how = 'calls') => amdBench(how),
+  fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),
 };

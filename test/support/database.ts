@@ -152,9 +152,16 @@ export const testRedis = async (): Promise<TestRedis> => {
   return { url: `${server.url}/${++made}` };
 };
 
-after(async function stopServers() {
-  this.timeout(30_000);
+/** Stops the servers of the run. Registered below; a script that is no mocha run calls it itself. */
+export const stopDatabases = async (): Promise<void> => {
   await (await redis)?.stop();
   await (await postgres)?.stop();
   redis = postgres = undefined;
-});
+};
+
+if (typeof after === 'function') {
+  after(async function stopServers() {
+    this.timeout(30_000);
+    await stopDatabases();
+  });
+}
