@@ -99,8 +99,31 @@ const update = defineRoute({
   },
 });
 
+const metadataSchema = z.object({
+  rtp_debug: z.boolean().describe('Whether the audio of calls is looked at closely.'),
+});
+
+const updateMetadata = defineRoute({
+  method: 'put',
+  path: '/customer/metadata',
+  operation_id: 'update_customer_metadata',
+  summary: 'Change the switches of the own account',
+  tag: 'Customer',
+  permission: 'admin',
+  body: metadataSchema,
+  response: schema,
+  reasons: ['CUSTOMER_NOT_FOUND'],
+  handle: ({ context, identity, body, request_id }) =>
+    context.db.transaction(async trx => {
+      const values = { metadata: JSON.stringify(body), tm_update: timestamp() };
+      const [row] = await rowsOf(trx, identity.customer_id).update(values).returning('*');
+      await tell(trx, found(row), request_id);
+      return show(found(row));
+    }),
+});
+
 /** True when normal numbers and telephone calls are allowed to a customer (voice-and-flows 9.1). */
 export const isIdentityVerified = async (db: Queryable, customerId: string): Promise<boolean> =>
   (await rowsOf(db, customerId).first())?.['identity_verification_status'] === 'verified';
 
-export const customerRoutes: Route[] = [get, update];
+export const customerRoutes: Route[] = [get, update, updateMetadata];

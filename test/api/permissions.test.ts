@@ -22,6 +22,7 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/(activeflows|flows)/, 'yyy-'],
   [/ \/agents/, 'yyy-'],
   [/ \/me$/, 'login'],
+  [/ \/numbers\/renew$/, 'y---'],
   [/ \/(available_numbers$|numbers)/, 'yyy-'],
   [/ \/(calls|groupcalls|recordings|recordingfiles)/, 'yyy-'],
   [/ \/(conferences|conferencecalls)/, 'yyy-'],
@@ -60,6 +61,7 @@ const NAMED: Record<string, () => unknown> = {
   number: () => '+899123456789',
   extension: () => `x${newId().slice(0, 8)}`,
   actions: () => [{ type: 'answer' }],
+  target: () => 'all',
 };
 
 /** A value that a schema takes. It names flows that are not there, so that nothing is dialled. */
@@ -67,7 +69,8 @@ const sample = (given: Json, name: string, parts: Json): unknown => {
   const named = /^#\/\$defs\/(.+)$/.exec(String(given['$ref']))?.[1];
   const schema = named === undefined ? given : (parts[named] as Json);
   if (NAMED[name]) return NAMED[name]();
-  if (/(^|_)(flow|contact|tag)_id$/.test(name) || schema['format'] === 'uuid') return newId();
+  if (name.startsWith('tm_')) return timestamp();
+  if (/_id$/.test(name) || schema['format'] === 'uuid') return newId();
   const [choice] = (schema['enum'] ?? []) as unknown[];
   const [variant] = (schema['anyOf'] ?? schema['oneOf'] ?? []) as Json[];
   if (choice !== undefined) return choice;
@@ -124,6 +127,17 @@ describe('who may do what', () => {
     await insert('numbers', { ...words, number: '+899987654321', type: 'virtual', status: 'active' });
     const sip = { username: '1', password: '1', domain_name: 'x', direct_hash: 'direct.0' };
     await insert('extensions', { ...words, extension: '1', ...sip });
+    const later = { tm_create: LATER, name: '', detail: '' };
+    const empty = { tech_prefix: '', tech_postfix: '', tech_headers: '{}', codecs: '', username: '', password: '' };
+    const limits = { register: false, allowed_ips: '[]', max_calls: 0, max_calls_per_second: 0 };
+    await insert('providers', { ...later, type: 'sip', hostname: 'example.com', ...empty, ...limits });
+    const provider_id = existing.get('providers');
+    await insert('routes', { ...later, customer_id, provider_id, priority: 0, target: 'all' });
+    const order = { source: '{}', destinations: '[]', anonymous: '', call_ids: '[]', groupcall_ids: '[]' };
+    await insert('providercalls', { tm_create: LATER, customer_id, provider_id, flow_id: newId(), ...order });
+    await insert('outbound_configs', { ...later, customer_id });
+    const trunk = { domain_name: 'x', auth_types: '[]', username: '', password: '', allowed_ips: '[]' };
+    await insert('trunks', { ...later, customer_id, ...trunk });
     const names = { first_name: '', last_name: '', display_name: '', company: '', job_title: '' };
     await insert('contacts', { customer_id, ...names, source: 'manual', external_id: '', notes: '' });
     await insert('contact_addresses', { customer_id, ...address });

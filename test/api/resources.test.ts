@@ -202,6 +202,15 @@ describe('stored resources', () => {
   });
 
   describe('the account', () => {
+    it('has switches of its own', async () => {
+      const changed = await api.request('PUT', '/v1.0/customer/metadata', { rtp_debug: true });
+      assert.deepEqual(changed.body['metadata'], { rtp_debug: true });
+      assert.deepEqual((await api.request('GET', '/v1.0/customer')).body, changed.body);
+      assert.equal((await lastEvent())['event_type'], 'customer_updated');
+      const refused = await api.request('PUT', '/v1.0/customer/metadata', { rtp_debug: 'yes' });
+      assert.equal(reasonOf(refused), 'INVALID_JSON_BODY');
+    });
+
     it('changes its webhook and keeps the rest; the secret is shown to its people and told in no event', async () => {
       const before = await api.request('GET', '/v1.0/customer');
       const change = { webhook_uri: 'https://example.org/hook', webhook_method: 'POST' };
