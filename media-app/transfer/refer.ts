@@ -54,7 +54,9 @@ const refusalOf = (error: unknown): { status: number; message: string } => {
   if (!(error instanceof PlatformError)) return { status: 500, message: 'Server Internal Error' };
   if (error.reason === 'CALL_STATE_INVALID') return { status: 403, message: 'No Conversation To Transfer' };
   if (error.reason === 'INVALID_ARGUMENT') return { status: 480, message: 'Temporarily Unavailable' };
-  return { status: error.reason === 'PERMISSION_DENIED' ? 403 : 503, message: 'Cannot Transfer Now' };
+  // What the account may not do, or cannot pay for, is no passing trouble of ours.
+  const forbidden = error.httpStatus === 403 || error.httpStatus === 402;
+  return { status: forbidden ? 403 : 503, message: 'Cannot Transfer' };
 };
 
 /** Only phones of extensions hand calls on: a stranger at the other end must not dial at our customer's expense. */

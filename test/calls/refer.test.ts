@@ -151,7 +151,7 @@ describe('a phone transfers by REFER (RFC 3515, 5589) and Replaces (RFC 3891)', 
       [`<sip:1999@${domain}>`, 404],
       ['<sip:1003@elsewhere.example>', 404],
       ['<sip:1003@127.0.0.1:9>', 404],
-      [`<sip:+15550100@${domain}>`, 480],
+      [`<sip:+15550100@${domain}>`, 403], // numbers need a verified identity
       [`<sip:1003@${domain}?Replaces=${unknown}>`, 481],
       [`<sip:1003@${domain}?Replaces=${own}>`, 481],
     ] as const)
