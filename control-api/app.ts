@@ -26,8 +26,11 @@ import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { startKeyExpiry } from './jobs/key-expiry.ts';
 import { NumberReleases } from './jobs/number-releases.ts';
 import { startNumberRenewal } from './jobs/number-renewal.ts';
+import { startAccountJobs } from './jobs/accounts.ts';
+import { MailDelivery } from './jobs/mail-delivery.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
 import { LiveResources } from './live.ts';
+import { mailTransport, type MailRoute } from './mail/transport.ts';
 import { migrate } from './migrations/index.ts';
 import { openApiDocument } from './openapi.ts';
 import { routes } from './routes.ts';
@@ -80,10 +83,17 @@ interface Parts {
   redis: Redis;
   commands: Commands;
   carrier: Carrier;
+  mail: MailDelivery;
   port: number;
 }
 
-const makeContext = async ({ config, log, db, redis, commands, carrier, port }: Parts): Promise<Context> => {
+const mailRouteOf = ({ SMTP_URL, MAIL_FROM, SIP_DOMAIN, DATA_DIR }: Config): MailRoute => ({
+  smtp_url: SMTP_URL,
+  folder: join(resolve(DATA_DIR), 'mail'),
+  from: MAIL_FROM === '' ? `Trunkline <no-reply@${SIP_DOMAIN}>` : MAIL_FROM,
+});
+
+const makeContext = async ({ config, log, db, redis, commands, carrier, mail, port }: Parts): Promise<Context> => {
   const secret = await tokenSecret(db);
   const folder = resolve(config.DATA_DIR);
   const limits = new RateLimits({ rates: ratesOf(config), proxies: config.TRUST_PROXY, redis, log });
@@ -98,6 +108,8 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, port }: 
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
     limits,
     idempotency: new Idempotency(db),
+    mail,
+    publicUrl: publicUrl(config, port),
     tokenSecret: secret,
     scopeVersion: config.DIRECT_SCOPE_VERSION,
     sipDomain: config.SIP_DOMAIN,
@@ -125,7 +137,8 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   // The operator chose the carrier's address, so that it may be a private one.
   const carrierHttp = new GuardedFetch({ allowPrivateTargets: true });
   const carrier = carrierOf(config, carrierHttp);
-  const context = await makeContext({ config, log, db, redis, commands, carrier, port });
+  const mail = new MailDelivery(db, mailTransport(mailRouteOf(config)), log);
+  const context = await makeContext({ config, log, db, redis, commands, carrier, mail, port });
   const events = startEvents({
     database: db,
     databaseUrl: config.DATABASE_URL,
@@ -140,8 +153,9 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   });
   const streams = new MediaStreams(server, context);
   streams.start();
-  const sweeps = [startFlowExpiry(db, log), startKeyExpiry(db, log)];
+  const sweeps = [startFlowExpiry(db, log), startKeyExpiry(db, log), startAccountJobs(context)];
   const jobs = [...sweeps, startNumberRenewal(db, log), startCarrierHealth(db, redis, log)];
+  mail.start();
   context.recordingFiles.start();
   context.numberReleases.start();
   open(createHttpSide(routes, context, openApiDocument));
@@ -150,6 +164,7 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     streams.stop();
     await context.recordingFiles.stop();
     await context.numberReleases.stop();
+    await mail.stop();
     await events.stop();
     await closeServer(server);
     await Promise.all([commands.close(), carrierHttp.close()]);

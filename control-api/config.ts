@@ -48,6 +48,15 @@ export const configSchema = z.object({
   ),
   RATE_DIRECT: rateSetting('50/100').describe('The same by direct tokens.'),
   RATE_DELEGATE: rateSetting('8.3/16').describe('The same by delegate tokens.'),
+  SMTP_URL: z
+    .union([z.literal(''), url(/^smtps?:/, 'smtp://user:password@mail.example.org:587')])
+    .default('')
+    .describe('Mail server that letters go through; empty: they are files in DATA_DIR/mail.'),
+  MAIL_FROM: z
+    .string()
+    .regex(/^(|([^<>@\r\n]{1,100} )?<?[^\s<>@]+@[^\s<>@]+>?)$/, 'must be like Trunkline <phone@example.org>')
+    .default('')
+    .describe('Sender of letters; empty: no-reply@SIP_DOMAIN.'),
   DIRECT_SCOPE_VERSION: z.coerce
     .number()
     .int()

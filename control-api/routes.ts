@@ -1,6 +1,10 @@
 import { bootRoutes } from './auth/boot.ts';
 import { delegateRoutes } from './auth/delegate.ts';
+import { emailVerifyRoutes } from './auth/email-verify.ts';
 import { loginRoutes } from './auth/login.ts';
+import { passwordRoutes } from './auth/password.ts';
+import { signupRoutes } from './auth/signup.ts';
+import { unregisterRoutes } from './auth/unregister.ts';
 import { probeRoutes } from './http/probes.ts';
 import type { Route } from './http/route.ts';
 import { accesskeyRoutes } from './resources/accesskeys.ts';
@@ -40,7 +44,11 @@ import { transferRoutes } from './resources/transfers.ts';
 
 const all: Route[] = [
   ...probeRoutes,
+  ...signupRoutes,
+  ...emailVerifyRoutes,
   ...loginRoutes,
+  ...passwordRoutes,
+  ...unregisterRoutes,
   ...bootRoutes,
   ...delegateRoutes,
   ...accesskeyRoutes,

@@ -4,6 +4,7 @@ import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
 import type { Downloads } from '../downloads.ts';
 import type { NumberReleases } from '../jobs/number-releases.ts';
+import type { MailDelivery } from '../jobs/mail-delivery.ts';
 import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { Health } from '../health.ts';
@@ -24,6 +25,10 @@ export interface Context {
   authenticator: Authenticator;
   limits: RateLimits;
   idempotency: Idempotency;
+  /** Sends what is posted. */
+  mail: Pick<MailDelivery, 'wake'>;
+  /** Where clients reach us, without the version prefix: links in letters begin with it. */
+  publicUrl: string;
   /** Signs tokens. */
   tokenSecret: Uint8Array;
   /** What direct tokens must carry; raising it ends all of them. */

@@ -36,7 +36,8 @@ export const accesskeys = defineResource({
   },
 });
 
-const created = accesskeys.schema
+/** A new key with its token. */
+export const createdAccesskey = accesskeys.schema
   .extend({ token: z.string().describe('The secret; shown this once.') })
   .meta({ id: 'AccesskeyCreated' });
 
@@ -55,7 +56,7 @@ const create = defineRoute({
   tag: 'Accesskey',
   permission: 'admin',
   body: accesskeys.create,
-  response: created,
+  response: createdAccesskey,
   async handle(request) {
     const { expire, name, detail } = request.body;
     const token = newAccesskeyToken();

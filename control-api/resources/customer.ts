@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PlatformError } from '#contract/errors';
+import type { StoredEventType } from '#contract/events';
 import { NEVER, timestamp } from '#contract/time';
 import { isDuplicate, type Queryable, type Transaction } from '../db.ts';
 import { appendEvent } from '../events/log.ts';
@@ -8,7 +9,8 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { detailField, nameField, webhookMethod, webhookUri } from './fields.ts';
 import { changesOf, render, type Row } from './resource.ts';
 
-const fields = {
+/** What a customer writes about itself. */
+export const customerFields = {
   name: nameField,
   detail: detailField,
   email: z.email('must be an e-mail address').max(255).describe('Unique among customers.'),
@@ -53,11 +55,29 @@ const found = (row: Row | undefined): Row => {
   throw new PlatformError('CUSTOMER_NOT_FOUND', 'Customer not found.');
 };
 
-const tell = async (trx: Transaction, row: Row, request_id: string): Promise<void> => {
+/** The account as events and public answers tell it: without the secret. */
+export const publicCustomerSchema = schema
+  .omit({ webhook_secret: true })
+  .meta({ id: 'CustomerPublic', description: 'The account, without its secret.' });
+
+/** A row as `publicCustomerSchema` has it. */
+export const showCustomer = (row: Row): z.input<typeof publicCustomerSchema> => {
   const { webhook_secret: _secret, ...data } = show(row);
+  return data;
+};
+
+type CustomerEvent = Extract<StoredEventType, `customer_${string}`>;
+
+/** Appends an event of a customer, in the transaction that changes its row. */
+export const tellCustomer = async (
+  trx: Transaction,
+  event_type: CustomerEvent,
+  row: Row,
+  request_id: string,
+): Promise<void> => {
   const { id } = row;
-  const event = { event_type: 'customer_updated', resource: 'customer' } as const;
-  await appendEvent(trx, { ...event, customer_id: id, resource_id: id, data, request_id });
+  const event = { event_type, resource: 'customer', customer_id: id, resource_id: id };
+  await appendEvent(trx, { ...event, data: showCustomer(row), request_id });
 };
 
 const rowsOf = (db: Queryable, customerId: string) =>
@@ -82,14 +102,14 @@ const update = defineRoute({
   summary: 'Change the own account; what is left out stays as it is',
   tag: 'Customer',
   permission: 'admin',
-  body: changesOf(fields, Object.keys(fields)),
+  body: changesOf(customerFields, Object.keys(customerFields)),
   response: schema,
   reasons: ['CUSTOMER_NOT_FOUND', 'INVALID_WEBHOOK_METHOD', 'INVALID_WEBHOOK_URI', 'ALREADY_EXISTS'],
   async handle({ context, identity, body, request_id }) {
     const change = context.db.transaction(async trx => {
       const changed = rowsOf(trx, identity.customer_id).update({ ...body, tm_update: timestamp() });
       const [row] = await changed.returning('*');
-      await tell(trx, found(row), request_id);
+      await tellCustomer(trx, 'customer_updated', found(row), request_id);
       return show(found(row));
     });
     return change.catch((error: unknown) => {
@@ -117,7 +137,7 @@ const updateMetadata = defineRoute({
     context.db.transaction(async trx => {
       const values = { metadata: JSON.stringify(body), tm_update: timestamp() };
       const [row] = await rowsOf(trx, identity.customer_id).update(values).returning('*');
-      await tell(trx, found(row), request_id);
+      await tellCustomer(trx, 'customer_updated', found(row), request_id);
       return show(found(row));
     }),
 });

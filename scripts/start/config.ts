@@ -86,6 +86,11 @@ export const settingsSchema = z
       .enum(['auto', 'yes', 'no'], 'must be auto, yes or no')
       .default('auto')
       .describe('Whether webhooks may go to private addresses. auto: only while HOST is a loopback address.'),
+    SMTP_URL: z
+      .string()
+      .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
+      .optional()
+      .describe('Mail server that letters go through; without it they are files in DATA_DIR/mail.'),
     DIRECT_SCOPE_VERSION: z.coerce
       .number({ error: 'must be a whole number' })
       .int('must be a whole number')

@@ -62,6 +62,12 @@ const qrCode = (text: string): Promise<string> =>
     ? QRCode.toString(text, { type: 'terminal', small: true })
     : QRCode.toString(text, { type: 'utf8', margin: 2 });
 
+/** Where letters of the platform go: links to verify addresses, to choose passwords. */
+const mailLine = (settings: Settings): string =>
+  settings.SMTP_URL
+    ? `letters go through ${new URL(settings.SMTP_URL).host}`
+    : `letters are files in ${join(settings.DATA_DIR, 'mail')} until SMTP_URL is set`;
+
 /** Everything a newcomer needs, as printed after the very first start. */
 export const welcomeText = async (settings: Settings, welcome: Welcome): Promise<string> => {
   const server = `${phoneAddress(settings)}:${settings.SIP_PORT}`;
@@ -76,6 +82,7 @@ export const welcomeText = async (settings: Settings, welcome: Welcome): Promise
     `  agent       ${welcome.username}   password ${welcome.password}`,
     `  accesskey   ${welcome.accesskey}`,
     `  number      ${welcome.number}   (dial it from a phone: the welcome flow answers)`,
+    `  mail        ${mailLine(settings)}`,
     '',
     'Phones, registering over UDP or TCP:',
     ...phoneLines(welcome, server),
@@ -94,5 +101,6 @@ export const welcomeText = async (settings: Settings, welcome: Welcome): Promise
 export const shortWelcome = (settings: Settings, welcome: Welcome | undefined): string => {
   const lines = [`  API  ${localUrl(settings)}/v1.0     documentation  ${localUrl(settings)}/docs`];
   if (welcome) lines.push(`  accounts, phones and the accesskey: ${join(settings.DATA_DIR, 'welcome.json')}`);
+  lines.push(`  ${mailLine(settings)}`);
   return lines.join('\n');
 };
