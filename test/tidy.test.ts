@@ -20,7 +20,7 @@ const PACKAGES: Record<string, RegExp> = {
   contract: /^(zod|uuid|node:crypto)$/,
   flow: /^(zod|node:(buffer|crypto))$/,
   outbound: /^(node:.+|undici)$/,
-  engine: /^(node:.+|zod|pino|sdp-transform|ws)$/,
+  engine: /^(node:.+|zod|pino|sdp-transform|ws|@evan\/opus|werift)$/,
 };
 
 /** Where each big library lives. */
@@ -31,6 +31,8 @@ const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^bullmq$/, /^(control-api\/(commands\.ts|jobs\/)|media-app\/commands\/)/],
   [/^drachtio-srf$/, /^media-app\/sip\//],
   [/^drachtio-fsmrf$/, /^media-app\/media\//],
+  [/^@evan\/opus$/, /^engine\/media\/codecs\//],
+  [/^werift$/, /^engine\/media\/secure\//],
   [/^ws$/, /^(control-api\/(events|streams)|engine\/freeswitch\/audio-fork|media-app)\//],
 ];
 

@@ -1,3 +1,6 @@
+import type { CodecName } from '../media/codecs/table.ts';
+import { codecNamed, codecs } from '../media/codecs/table.ts';
+
 /** Media directions of RFC 8866 section 6.7, as the writer of the description means them. */
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 
@@ -5,10 +8,12 @@ export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 export interface RemoteAudio {
   address: string;
   port: number;
-  codec: 'PCMU' | 'PCMA';
+  codec: CodecName;
   payloadType: number;
-  /** Payload number of telephone-event/8000, null when it was not offered. */
+  /** Payload number of telephone-event, at the codec's clock where there is a choice; null when it was not offered. */
   telephoneEvent: number | null;
+  /** Its clock as the other side wrote it. */
+  telephoneEventClock: number;
   /** Milliseconds of audio per packet. */
   ptime: number;
   /** Direction as the other side wrote it. */
@@ -53,12 +58,6 @@ const answered: Record<Direction, Direction> = {
   recvonly: 'sendonly',
   inactive: 'inactive',
 };
-/** Codecs in the server's order of preference; the order of an offer does not count (protocol page §12). */
-const codecs = [
-  { name: 'PCMU', staticType: 0 },
-  { name: 'PCMA', staticType: 8 },
-] as const;
-
 /** Parses a session description (RFC 8866); null when it is none or is larger than a call needs. */
 export function parseSdp(text: string): SessionDescription | null {
   if (text.length > maxSdpBytes || !/^v=0\s*$/m.test(text)) return null;
@@ -110,9 +109,9 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
     return;
   }
   if (!section) return;
-  const rtpmap = /^rtpmap:(\d{1,3}) ([\w.-]{1,32})\/(\d{1,6})(?:\/1)?$/.exec(attribute);
+  const rtpmap = /^rtpmap:(\d{1,3}) ([\w.-]{1,32}\/\d{1,6}(?:\/\d)?)$/.exec(attribute);
   if (rtpmap && section.rtpmaps.size < maxPayloads)
-    section.rtpmaps.set(Number(rtpmap[1]), `${rtpmap[2]}/${rtpmap[3]}`.toUpperCase());
+    section.rtpmaps.set(Number(rtpmap[1]), (rtpmap[2] ?? '').replace(/\/1$/, '').toUpperCase());
   const ptime = /^ptime:(\d{1,3})/.exec(attribute);
   if (ptime) section.ptime = Number(ptime[1]);
 }
@@ -135,21 +134,37 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
   const address = section.address ?? session.address;
   if (!chosen || !address) return null;
   const held = address === '0.0.0.0'; // RFC 2543 hold
-  const telephoneEvent = section.payloads.find(type => section.rtpmaps.get(type) === 'TELEPHONE-EVENT/8000') ?? null;
+  const { clock } = codecNamed(chosen.codec);
+  const matching = payloadMapped(section, `telephone-event/${clock}`);
+  const telephoneEvent = matching ?? payloadMapped(section, 'telephone-event/8000') ?? null;
+  const telephoneEventClock = matching === undefined ? 8000 : clock;
   const ptime = supportedPtimes.has(section.ptime ?? 0) ? (section.ptime ?? 20) : 20;
   const direction = held ? 'inactive' : (section.direction ?? session.direction);
-  return { address, port: section.port, ...chosen, telephoneEvent, ptime, direction };
+  return { address, port: section.port, ...chosen, telephoneEvent, telephoneEventClock, ptime, direction };
 }
 
+/** The first of our codecs that the line has; the order of the offer does not count (protocol page section 12). */
 function chooseCodec(section: MediaSection): Pick<RemoteAudio, 'codec' | 'payloadType'> | null {
-  for (const { name, staticType } of codecs) {
-    const payloadType = section.payloads.find(type => {
-      const mapped = section.rtpmaps.get(type);
-      return mapped === undefined ? type === staticType : mapped === `${name}/8000`;
-    });
-    if (payloadType !== undefined) return { codec: name, payloadType };
+  for (const codec of codecs) {
+    const unmapped = codec.isStatic && !section.rtpmaps.has(codec.payloadType);
+    const payloadType =
+      unmapped && section.payloads.includes(codec.payloadType)
+        ? codec.payloadType
+        : payloadMapped(section, encodingOf(codec.name));
+    if (payloadType !== undefined) return { codec: codec.name, payloadType };
   }
   return null;
+}
+
+/** The first payload number of a line that stands for this encoding. */
+function payloadMapped(section: MediaSection, encoding: string): number | undefined {
+  return section.payloads.find(type => section.rtpmaps.get(type) === encoding.toUpperCase());
+}
+
+/** A codec as an rtpmap names it: `PCMU/8000`, `opus/48000/2`. */
+function encodingOf(name: CodecName): string {
+  const { clock, channels } = codecNamed(name);
+  return `${name}/${clock}${channels === 1 ? '' : `/${channels}`}`;
 }
 
 /**
@@ -174,18 +189,31 @@ export function describeSdp(local: LocalAudio, audio: RemoteAudio): string {
   return `${[...sessionLines(local), ...audioLines('RTP/AVP', local.port, audio)].join('\r\n')}\r\n`;
 }
 
+/** Payload numbers of telephone-event in our offers, one for each clock that our codecs have. */
+const offeredEvents = new Map([
+  [101, 8000],
+  [103, 48_000],
+]);
+
 /** The offer with which an INVITE without a body is answered: everything we can do. */
 export function offerSdp(local: LocalAudio): string {
   const lines = [
     ...sessionLines(local),
-    `m=audio ${local.port} RTP/AVP 0 8 101`,
-    'a=rtpmap:0 PCMU/8000',
-    'a=rtpmap:8 PCMA/8000',
-    'a=rtpmap:101 telephone-event/8000',
-    'a=fmtp:101 0-15',
+    `m=audio ${local.port} RTP/AVP ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,
+    ...codecs.flatMap(one => codecLines(one.name, one.payloadType)),
+    ...[...offeredEvents].flatMap(([type, clock]) => eventLines(type, clock)),
     'a=ptime:20',
   ];
   return `${lines.join('\r\n')}\r\n`;
+}
+
+function codecLines(name: CodecName, payloadType: number): string[] {
+  const { fmtp } = codecNamed(name);
+  return [`a=rtpmap:${payloadType} ${encodingOf(name)}`, ...(fmtp === null ? [] : [`a=fmtp:${payloadType} ${fmtp}`])];
+}
+
+function eventLines(payloadType: number, clock: number): string[] {
+  return [`a=rtpmap:${payloadType} telephone-event/${clock}`, `a=fmtp:${payloadType} 0-15`];
 }
 
 function sessionLines(local: LocalAudio): string[] {
@@ -203,8 +231,8 @@ function audioLines(proto: string, port: number, audio: RemoteAudio): string[] {
   const direction = answered[audio.direction];
   return [
     `m=audio ${port} ${proto} ${audio.payloadType}${event === null ? '' : ` ${event}`}`,
-    `a=rtpmap:${audio.payloadType} ${audio.codec}/8000`,
-    ...(event === null ? [] : [`a=rtpmap:${event} telephone-event/8000`, `a=fmtp:${event} 0-15`]),
+    ...codecLines(audio.codec, audio.payloadType),
+    ...(event === null ? [] : eventLines(event, audio.telephoneEventClock)),
     ...(direction === 'sendrecv' ? [] : [`a=${direction}`]), // the real server leaves sendrecv out in its SIP answers
     `a=ptime:${audio.ptime}`,
   ];

@@ -1,4 +1,5 @@
 import { AudioLeg } from '../media/audio-leg.ts';
+import type { CodecName } from '../media/codecs/table.ts';
 import type { SipLog, ServerTransaction, SipRequest } from '../sip/stack.ts';
 import { headerOf, parseUri, responseTo, SipStack } from '../sip/stack.ts';
 import { Channel } from './channel.ts';
@@ -133,10 +134,14 @@ function describe(channel: Channel, request: SipRequest, { source }: ServerTrans
   for (const { name, value } of custom) channel.set(`sip_h_${name}`, value);
 }
 
+/** Samples a second that a codec carries, as FreeSWITCH tells it. */
+const readRates: Record<CodecName, number> = { PCMU: 8000, PCMA: 8000, G722: 16_000, opus: 48_000 };
+
 /** The variables that tell what was negotiated; renewed by every re-INVITE. */
 function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, remote }: Negotiation): void {
   const event = remote?.telephoneEvent;
   const codec = remote?.codec ?? 'PCMU';
+  const rate = String(readRates[codec]);
   const variables: Record<string, string> = {
     rtp_local_sdp_str: localSdp === '' ? '' : withDirection(localSdp),
     local_media_ip: localAddress,
@@ -148,8 +153,8 @@ function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, re
     remote_audio_media_flow: remote?.direction ?? 'sendrecv',
     read_codec: codec,
     write_codec: codec,
-    read_rate: '8000',
-    write_rate: '8000',
+    read_rate: rate,
+    write_rate: rate,
     rtp_use_codec_name: codec,
     rtp_use_codec_ptime: String(remote?.ptime ?? 20),
     rtp_2833_send_payload: event === null || event === undefined ? '' : String(event),

@@ -1,4 +1,4 @@
-import type { Codec } from './g711.ts';
+import type { CodecName } from './codecs/table.ts';
 
 /** Directions of RFC 8866 §6.7. */
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -7,9 +7,9 @@ export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 export interface RemoteParty {
   address: string;
   port: number;
-  codec: Codec;
+  codec: CodecName;
   payloadType: number;
-  /** Payload number of telephone-event/8000; null sends digits as tones. */
+  /** Payload number of telephone-event at the codec's clock; null sends digits as tones. */
   telephoneEvent: number | null;
   /** Milliseconds of audio per packet that the party wants, 10 to 120. */
   ptime: number;

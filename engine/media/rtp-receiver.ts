@@ -1,17 +1,19 @@
 import type { RemoteInfo } from 'node:dgram';
 import type { MediaClock } from './clock.ts';
-import type { Codec } from './g711.ts';
-import { decode } from './g711.ts';
+import { sampleRate } from './clock.ts';
+import type { CodecName, Decoder } from './codecs/table.ts';
+import { codecNamed } from './codecs/table.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import type { RemoteParty } from './remote-party.ts';
 import { emptyHeader, parseRtp } from './rtp.ts';
 import type { Digit } from './telephone-event.ts';
 import { DigitReceiver } from './telephone-event.ts';
+import { StreamTime } from './stream-time.ts';
 
 const maxPayload = 1600;
 const relatchTicks = 50;
 const comfortNoise = 13;
-const samplesPerMs = 8;
+const samplesPerMs = sampleRate / 1000;
 /** A spacing that is this far off is a new talkspurt of a sender that does not count silence. */
 const longestPauseMs = 1000;
 
@@ -56,11 +58,16 @@ export class RtpReceiver {
   readonly #header = emptyHeader();
   readonly #samples = new Int16Array(maxPayload);
   #remote: RemoteParty | null = null;
+  /** The decoders of the stream, kept while it lasts. */
+  readonly #decoders = new Map<CodecName, Decoder>();
+  readonly #time = new StreamTime();
   #transit: number | null = null;
 
   constructor(clock: MediaClock, onDigit: (digit: Digit) => void, onFirst: () => void) {
     this.#clock = clock;
-    this.#digits = new DigitReceiver(onDigit);
+    this.#digits = new DigitReceiver(({ digit, duration_samples }) =>
+      onDigit({ digit, duration_samples: Math.round(duration_samples / this.#time.ratio) }),
+    );
     this.#onFirst = onFirst;
     this.lastTick = clock.now;
   }
@@ -69,7 +76,9 @@ export class RtpReceiver {
   setRemote(remote: RemoteParty | null): void {
     const same = remote?.address === this.#remote?.address && remote?.port === this.#remote?.port;
     if (this.#remote !== null && !same) this.source = null;
+    if (remote?.codec !== this.#remote?.codec) this.#decoders.clear();
     this.#remote = remote;
+    this.#time.ratio = remote ? codecNamed(remote.codec).clock / sampleRate : 1;
     this.lastTick = this.#clock.now;
   }
 
@@ -96,19 +105,26 @@ export class RtpReceiver {
     const { payloadType, payloadStart, payloadEnd, timestamp } = this.#header;
     const codec = this.#codecOf(payloadType);
     const count = payloadEnd - payloadStart;
-    if (codec !== null && count > 0 && count <= maxPayload) this.#audio(bytes, codec, count);
+    if (codec !== null && count > 0 && count <= maxPayload) this.#audio(bytes, codec);
     else if (payloadType === this.#remote?.telephoneEvent) this.#event(bytes, payloadStart, payloadEnd, timestamp);
     else if (payloadType === comfortNoise) this.#noise();
     else this.counts.skipped += 1;
   }
 
-  #audio(bytes: Buffer, codec: Codec, count: number): void {
-    const { payloadStart, sequence, timestamp, ssrc } = this.#header;
+  #audio(bytes: Buffer, codec: CodecName): void {
+    const { payloadStart, payloadEnd, sequence, ssrc } = this.#header;
     this.counts.media += 1;
-    this.counts.mediaBytes += count;
+    this.counts.mediaBytes += payloadEnd - payloadStart;
+    const timestamp = this.#time.at(this.#header.timestamp);
     this.#arrived(timestamp);
-    decode(codec, bytes, payloadStart, count, this.#samples);
+    const count = this.#decoder(codec).decode(bytes, payloadStart, payloadEnd, this.#samples);
     if (!this.jitter.push(sequence, timestamp, ssrc, this.#samples, count)) this.counts.skipped += 1;
+  }
+
+  #decoder(codec: CodecName): Decoder {
+    const open = this.#decoders.get(codec) ?? codecNamed(codec).openDecoder();
+    this.#decoders.set(codec, open);
+    return open;
   }
 
   /** Compares the spacing of arrivals with that of the sender's clock; a jump of that clock is no jitter. */
@@ -124,7 +140,8 @@ export class RtpReceiver {
   #event(bytes: Buffer, start: number, end: number, timestamp: number): void {
     this.counts.digits += 1;
     this.jitter.note(this.#header.sequence);
-    if (end - start >= 4) this.jitter.silence(timestamp, bytes.readUInt16BE(start + 2));
+    if (end - start >= 4)
+      this.jitter.silence(this.#time.at(timestamp), Math.round(bytes.readUInt16BE(start + 2) / this.#time.ratio));
     this.#digits.packet(bytes, start, end, timestamp, this.#clock.now);
   }
 
@@ -135,7 +152,7 @@ export class RtpReceiver {
   }
 
   /** The negotiated number, and the two static ones in case a party uses what it has offered. */
-  #codecOf(payloadType: number): Codec | null {
+  #codecOf(payloadType: number): CodecName | null {
     if (payloadType === this.#remote?.payloadType) return this.#remote.codec;
     if (payloadType === this.#remote?.telephoneEvent) return null;
     if (payloadType === 0) return 'PCMU';
@@ -154,6 +171,8 @@ export class RtpReceiver {
   #newStream(ssrc: number): void {
     if (this.ssrc === null) this.#onFirst();
     else this.#digits.restart();
+    this.#decoders.clear();
+    this.#time.restart();
     this.ssrc = ssrc;
   }
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:dgram';
-import { frameSamples } from './clock.ts';
-import { encode } from './g711.ts';
+import { frameSamples, sampleRate } from './clock.ts';
+import type { Encoder } from './codecs/table.ts';
+import { codecNamed } from './codecs/table.ts';
 import type { RemoteParty } from './remote-party.ts';
 import { listens } from './remote-party.ts';
 import { headerBytes, OutgoingStream, writeRtpHeader } from './rtp.ts';
@@ -11,6 +12,8 @@ import { DigitSender, keyOf, writeEvent } from './telephone-event.ts';
 
 const maxPtime = 120;
 const buffers = 8;
+/** No codec makes more of one packet. */
+const packetBytes = 1500;
 
 /** Packets and bytes of what went out. */
 export interface SentCounts {
@@ -29,13 +32,16 @@ export class RtpSender {
   readonly stream = new OutgoingStream();
   readonly #socket: Socket;
   readonly #pending = new Int16Array((maxPtime / 20 + 1) * frameSamples);
-  readonly #packets = Array.from({ length: buffers }, () => Buffer.alloc(headerBytes + maxPtime * 8));
+  readonly #packets = Array.from({ length: buffers }, () => Buffer.alloc(packetBytes));
   #pendingCount = 0;
   #nextPacket = 0;
   #eventTimestamp = 0;
   #marker = true;
   #remote: RemoteParty | null = null;
   #packetSamples = frameSamples;
+  #encoder: Encoder | null = null;
+  /** Ticks of the codec's clock in one sample of ours. */
+  #ratio = 1;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -43,9 +49,12 @@ export class RtpSender {
 
   /** The party as signalled; null stops sending. */
   setRemote(remote: RemoteParty | null): void {
+    const codec = codecNamed(remote?.codec ?? 'PCMU');
+    if (remote?.codec !== this.#remote?.codec) this.#encoder = remote && codec.openEncoder();
     this.#remote = remote;
-    const ptime = Math.min(maxPtime, Math.max(10, Math.round((remote?.ptime ?? 20) / 10) * 10));
-    this.#packetSamples = ptime * 8;
+    this.#ratio = codec.clock / sampleRate;
+    const wanted = remote?.ptime ?? 20;
+    this.#packetSamples = (codec.packetTimes.includes(wanted) ? wanted : 20) * (sampleRate / 1000);
     this.#pendingCount = 0;
     this.#marker = true;
   }
@@ -68,10 +77,10 @@ export class RtpSender {
     this.#pendingCount = 0;
     const packet = this.#take();
     writeRtpHeader(packet, payloadType, event.marker, this.stream, this.#eventTimestamp);
-    writeEvent(packet, headerBytes, event);
+    writeEvent(packet, headerBytes, event, this.#ratio);
     this.counts.digits += 1;
     this.#send(packet, headerBytes + 4, to);
-    this.stream.advance(frameSamples);
+    this.stream.advance(frameSamples * this.#ratio);
   }
 
   #audio(frame: Int16Array, remote: RemoteParty, to: Source): void {
@@ -86,18 +95,18 @@ export class RtpSender {
   #media(from: number, remote: RemoteParty, to: Source): void {
     const packet = this.#take();
     writeRtpHeader(packet, remote.payloadType, this.#marker, this.stream, this.stream.timestamp);
-    encode(remote.codec, this.#pending, from, this.#packetSamples, packet, headerBytes);
+    const bytes = this.#encoder?.encode(this.#pending, from, this.#packetSamples, packet, headerBytes) ?? 0;
     this.#marker = false;
     this.counts.media += 1;
-    this.counts.mediaBytes += this.#packetSamples;
-    this.#send(packet, headerBytes + this.#packetSamples, to);
-    this.stream.advance(this.#packetSamples);
+    this.counts.mediaBytes += bytes;
+    this.#send(packet, headerBytes + bytes, to);
+    this.stream.advance(this.#packetSamples * this.#ratio);
   }
 
   /** Buffers are used in turn: one given to the system is not written again for several packets. */
   #take(): Buffer {
     this.#nextPacket = (this.#nextPacket + 1) % buffers;
-    return this.#packets[this.#nextPacket] ?? Buffer.alloc(headerBytes + maxPtime * 8);
+    return this.#packets[this.#nextPacket] ?? Buffer.alloc(packetBytes);
   }
 
   #send(packet: Buffer, length: number, to: Source): void {

@@ -6,7 +6,7 @@ const lostEndTicks = 10;
 const forgetTicks = 50;
 const longest = 0xffff;
 
-/** A key that was pressed and let go; duration in samples at 8 kHz. */
+/** A key that was pressed and let go; duration in ticks of the stream's clock, 8 kHz behind the receiver. */
 export interface Digit {
   digit: string;
   duration_samples: number;
@@ -183,11 +183,11 @@ function toTicks(ms: number, least: number, most: number): number {
   return Number.isFinite(ticks) ? Math.min(most, Math.max(least, ticks)) : least;
 }
 
-/** Writes the four payload bytes of an event at `at` (RFC 4733 §2.3); volume -10 dBm0. */
-export function writeEvent(bytes: Buffer, at: number, packet: EventPacket): void {
+/** Writes the four payload bytes of an event at `at` (RFC 4733 §2.3); volume -10 dBm0. `ratio`: the clock in units of 8 kHz. */
+export function writeEvent(bytes: Buffer, at: number, packet: EventPacket, ratio = 1): void {
   bytes.writeUInt8(packet.event, at);
   bytes.writeUInt8((packet.end ? 0x80 : 0) | 10, at + 1);
-  bytes.writeUInt16BE(Math.min(packet.duration, longest), at + 2);
+  bytes.writeUInt16BE(Math.min(packet.duration * ratio, longest), at + 2);
 }
 
 /** The two frequencies of a key in Hz (ITU-T Q.23), or null for what is no key. */

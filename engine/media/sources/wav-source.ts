@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { sampleRate } from '../clock.ts';
-import { expand } from '../g711.ts';
+import { expand } from '../codecs/g711.ts';
 import { transcode } from './ffmpeg.ts';
 import { Resampler } from './resample.ts';
 import type { SampleReader } from './source.ts';

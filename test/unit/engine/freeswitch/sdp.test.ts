@@ -34,6 +34,31 @@ describe('session descriptions of the media server', () => {
     assert.match(answer, /a=ptime:30\r\n/);
   });
 
+  for (const [payloads, line, codec] of [
+    ['9 0 111', '0', 'PCMU'],
+    ['9 111', '111 103', 'opus'],
+    ['9', '9 101', 'G722'],
+    ['8 9', '8 101', 'PCMA'],
+  ] as const)
+    it(`takes ${codec} of the payloads ${payloads}`, () => {
+      const text = offer(
+        `m=audio 4000 RTP/AVP ${payloads} 103 101`,
+        'a=rtpmap:111 opus/48000/2',
+        'a=fmtp:111 minptime=10;useinbandfec=1',
+        'a=rtpmap:103 telephone-event/48000',
+        'a=rtpmap:101 telephone-event/8000',
+      );
+      const { audio, answer } = negotiate(text);
+      assert.equal(audio?.audio.codec, codec);
+      assert.match(answer, new RegExp(`m=audio 20000 RTP/AVP ${line}`));
+      if (codec === 'opus') assert.match(answer, /a=rtpmap:111 opus\/48000\/2[^]*a=rtpmap:103 telephone-event\/48000/);
+    });
+
+  it('offers every codec, and telephone-event at both clocks', () => {
+    assert.match(offerSdp(local), /m=audio 20000 RTP\/AVP 0 8 102 9 101 103\r\n/);
+    assert.match(offerSdp(local), /a=rtpmap:102 opus\/48000\/2\r\n[^]*a=rtpmap:9 G722\/8000\r\n/);
+  });
+
   it('answers sendonly with recvonly and leaves sendrecv unsaid', () => {
     assert.match(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=sendonly')).answer, /a=recvonly/);
     assert.match(negotiate(offer('m=audio 4000 RTP/AVP 0', 'a=inactive')).answer, /a=inactive/);

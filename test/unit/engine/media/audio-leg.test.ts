@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import type { RemoteParty } from '../../../../engine/media/audio-leg.ts';
 import { AudioLeg } from '../../../../engine/media/audio-leg.ts';
 import { MediaClock } from '../../../../engine/media/clock.ts';
-import { decode } from '../../../../engine/media/g711.ts';
+import { decode } from '../../../../engine/media/codecs/g711.ts';
+import { codecs } from '../../../../engine/media/codecs/table.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { emptyHeader, parseRtp } from '../../../../engine/media/rtp.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
@@ -103,9 +104,9 @@ describe('An audio leg', () => {
     assert.equal(clock.stats().subscribers, 0);
   });
 
-  for (const codec of ['PCMU', 'PCMA'] as const) {
-    it(`${codec}: both parties hear the other's tone and nothing else`, async () => {
-      const [a, b] = await line({ codec, payloadType: codec === 'PCMU' ? 0 : 8 });
+  for (const { name, payloadType } of codecs) {
+    it(`${name}: both parties hear the other's tone and nothing else`, async () => {
+      const [a, b] = await line({ codec: name, payloadType });
       await play(a, 440);
       await play(b, 1000);
       const [atA, atB] = await Promise.all([listen(a), listen(b)]);
@@ -114,6 +115,37 @@ describe('An audio leg', () => {
       assert.equal(a.stats().in_skip_packet_count, 0);
     });
   }
+
+  it('between any two codecs, bridged parties hear each other', async () => {
+    const pairs = codecs.flatMap((one, at) => codecs.slice(at + 1).map(other => [one, other] as const));
+    await Promise.all(
+      pairs.map(async ([one, other]) => {
+        const [a, near] = await line({ codec: one.name, payloadType: one.payloadType });
+        const [far, b] = await line({ codec: other.name, payloadType: other.payloadType });
+        near.bridge(far);
+        await play(a, 440);
+        await play(b, 1000);
+        const [atA, atB] = await Promise.all([listen(a, 20), listen(b, 20)]);
+        hears(atA, [1000], [440]);
+        hears(atB, [440], [1000]);
+      }),
+    );
+  });
+
+  it('presses keys at the clock of Opus, and tells their length in samples', async () => {
+    const [a, b] = await line({ codec: 'opus', payloadType: 102, telephoneEvent: 103 });
+    const pressed: [string, number][] = [];
+    b.on('digit', ({ digit, duration_samples }) => pressed.push([digit, duration_samples]));
+    await play(a, 440);
+    await listen(b);
+    await a.sendDigits('5#');
+    await ticks(10);
+    assert.deepEqual(pressed, [
+      ['5', 800],
+      ['#', 800],
+    ]);
+    hears(await listen(b), [440]);
+  });
 
   it('sends 50 packets a second of digital silence without a source', async () => {
     const socket = await phone();

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
-import { decode, encode, silenceByte } from '../../../../engine/media/g711.ts';
+import { decode, encode, silenceByte } from '../../../../engine/media/codecs/g711.ts';
 import {
   emptyHeader,
   OutgoingStream,

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { encode } from '../../../../engine/media/g711.ts';
+import { encode } from '../../../../engine/media/codecs/g711.ts';
 import { Recorder } from '../../../../engine/media/recorder.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
 import { parseWav, wavHeader } from '../../../../engine/media/sources/wav-format.ts';

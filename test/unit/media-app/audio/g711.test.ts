@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { encode, expand } from '../../../../engine/media/g711.ts';
+import { encode, expand } from '../../../../engine/media/codecs/g711.ts';
 import { decodeG711, encodeG711, type Law } from '../../../../media-app/audio/g711.ts';
 
 const LAWS: [Law, 'PCMU' | 'PCMA'][] = [

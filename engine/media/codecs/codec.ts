@@ -1,0 +1,33 @@
+/** One direction of a codec, from bytes to samples. Keeps state from packet to packet where the codec has any. */
+export interface Decoder {
+  /**
+   * Writes what `[from, to)` of `bytes` says into `samples`, 8 kHz; the number of samples, 0 for what cannot be decoded.
+   * `samples` has room for 200 ms.
+   */
+  decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number;
+}
+
+/** The other direction. */
+export interface Encoder {
+  /** Writes `count` samples (8 kHz), read from `from`, into `bytes` from `to` on; the number of bytes. */
+  encode(samples: Int16Array, from: number, count: number, bytes: Uint8Array, to: number): number;
+}
+
+/** What a session description has to know of a codec, and its two directions (RFC 3551, RFC 7587). */
+export interface AudioCodec<Name extends string = string> {
+  readonly name: Name;
+  /** The static payload number, or the one that our offers use. */
+  readonly payloadType: number;
+  /** Whether the number is reserved for this codec and needs no rtpmap (RFC 3551 section 6). */
+  readonly isStatic: boolean;
+  /** Ticks of the RTP timestamp in a second. */
+  readonly clock: number;
+  /** Channels in the rtpmap; what is heard is always mono. */
+  readonly channels: 1 | 2;
+  /** Parameters that our descriptions carry for it. */
+  readonly fmtp: string | null;
+  /** Lengths of a packet in milliseconds that it can have. */
+  readonly packetTimes: readonly number[];
+  openDecoder(): Decoder;
+  openEncoder(): Encoder;
+}
