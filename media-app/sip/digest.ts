@@ -5,7 +5,10 @@ import { keys } from '#contract/keys';
 /** A nonce is good for this long; after it a correct answer is told `stale` and asked again. */
 const NONCE_LIFE_MS = 300_000;
 
-const HASHES: Record<string, string> = { MD5: 'md5', 'SHA-256': 'sha256' };
+const HASHES = new Map([
+  ['MD5', 'md5'],
+  ['SHA-256', 'sha256'],
+]);
 
 /**
  * Phones that give up on a challenge that offers anything but MD5, instead of passing over it as RFC 8760 section 2.4
@@ -30,10 +33,12 @@ const equal = (a: string, b: string): boolean => {
   return timingSafeEqual(left, right);
 };
 
-/** The response a client must give (RFC 2617 section 3.2.2, RFC 7616 section 3.4.1). */
+/**
+ * The response a client must give (RFC 2617 section 3.2.2, RFC 7616 section 3.4.1). One that names an algorithm or a
+ * quality of protection that nobody offered has no right answer; the work is done all the same.
+ */
 const expectedResponse = (fields: Record<string, string>, method: string, realm: string, password: string): string => {
-  const algorithm = HASHES[(fields.algorithm ?? 'MD5').toUpperCase()];
-  if (!algorithm) return '';
+  const algorithm = HASHES.get((fields.algorithm ?? 'MD5').toUpperCase()) ?? 'md5';
   const hash = (text: string) => createHash(algorithm).update(text).digest('hex');
   const secret = hash(`${fields.username}:${realm}:${password}`);
   const request = hash(`${method}:${fields.uri}`);
@@ -55,7 +60,7 @@ export class Digest {
   constructor(redis: Redis, algorithms: string[], now: () => number = Date.now) {
     this.#now = now;
     this.#redis = redis;
-    this.#algorithms = algorithms.filter(name => HASHES[name.toUpperCase()]);
+    this.#algorithms = algorithms.filter(name => HASHES.has(name.toUpperCase()));
   }
 
   /** The challenge headers for a realm, the first algorithm first: some phones only read the first line. */
@@ -80,7 +85,8 @@ export class Digest {
     realm: string,
     password: string,
   ): Promise<DigestVerdict> {
-    const correct = equal(fields.response ?? '', expectedResponse(fields, method, realm, password));
+    const correct =
+      equal(fields.response ?? '', expectedResponse(fields, method, realm, password)) && this.#offered(fields);
     const age = await this.#ageOf(fields.nonce ?? '');
     if (!correct || fields.realm !== realm || age === undefined)
       return age === undefined && correct ? 'stale' : 'refused';
@@ -88,10 +94,17 @@ export class Digest {
     return 'accepted';
   }
 
+  /** An answer to something else than our challenge proves nothing. */
+  #offered({ algorithm = 'MD5', qop = '' }: Record<string, string>): boolean {
+    const known = this.#algorithms.some(name => name.toUpperCase() === algorithm.toUpperCase());
+    return (known || algorithm.toUpperCase() === 'MD5') && (qop === '' || qop === 'auth');
+  }
+
+  /** RFC 2069 clients count nothing: a nonce is good for one request of theirs, so that nobody repeats it. */
   async #firstUse(fields: Record<string, string>): Promise<boolean> {
-    if (!fields.qop) return true; // RFC 2069 clients count nothing; the nonce's age is their only limit
     const key = keys.nonceCount(fields.nonce ?? '');
-    const [added] = (await this.#redis.multi().sadd(key, String(fields.nc)).pexpire(key, NONCE_LIFE_MS).exec()) ?? [];
+    const count = fields.qop ? String(fields.nc) : 'uncounted';
+    const [added] = (await this.#redis.multi().sadd(key, count).pexpire(key, NONCE_LIFE_MS).exec()) ?? [];
     return added?.[1] === 1;
   }
 

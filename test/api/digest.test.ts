@@ -51,6 +51,30 @@ describe('digest of phones', () => {
     assert.equal(await verdict(fields), 'stale');
   });
 
+  const foreignAnswers: Record<string, Record<string, string>> = {
+    'an algorithm nobody knows': { algorithm: 'FOO' },
+    'an algorithm of the engine’s objects': { algorithm: 'constructor' },
+    'a protection nobody offered': { qop: 'auth-int' },
+    'an empty answer': {},
+  };
+  for (const [what, foreign] of Object.entries(foreignAnswers))
+    it(`refuses ${what}, however it is answered`, async () => {
+      const fields = { ...answer(await challenge(), 'secret'), ...foreign };
+      assert.equal(await verdict({ ...fields, response: '' }), 'refused');
+      const secret = md5(`1001:${REALM}:secret`);
+      const { nonce, nc, cnonce, qop, uri } = fields;
+      const response = md5(`${secret}:${nonce}:${nc}:${cnonce}:${qop}:${md5(`REGISTER:${uri}`)}`);
+      if (Object.keys(foreign).length > 0) assert.equal(await verdict({ ...fields, response }), 'refused');
+    });
+
+  it('takes an answer without a count once: nobody repeats it', async () => {
+    const { qop: _qop, nc: _nc, cnonce: _cnonce, ...plain } = answer(await challenge(), 'secret');
+    const request = md5(`REGISTER:${plain['uri']}`);
+    const fields = { ...plain, response: md5(`${md5(`1001:${REALM}:secret`)}:${plain['nonce']}:${request}`) };
+    assert.equal(await verdict(fields), 'accepted');
+    assert.equal(await verdict(fields), 'stale');
+  });
+
   it('takes the next count of the same nonce', async () => {
     const asked = await challenge();
     assert.equal(await verdict(answer(asked, 'secret', '00000001')), 'accepted');
