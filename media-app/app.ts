@@ -22,6 +22,7 @@ import { createHoldMusic } from './media/hold-music.ts';
 import { MediaServers } from './media/servers.ts';
 import { lostRecordings } from './recording/lost.ts';
 import type { Services } from './services.ts';
+import { CAPABILITIES } from './sip/capabilities.ts';
 import { Authenticator } from './sip/authenticate.ts';
 import { Contacts } from './sip/contacts.ts';
 import { Digest } from './sip/digest.ts';
@@ -131,7 +132,7 @@ const handlersOf = (services: Services, redis: Redis): SipHandlers => {
       void invites.invite(request, response, server).catch(answerFailure('INVITE', response)),
     register: (request, response, server) =>
       void registrar.register(request, response, server.address).catch(answerFailure('REGISTER', response)),
-    options: (_request, response) => response.send(sip.list.length ? 200 : 503),
+    options: (_request, response) => response.send(sip.list.length ? 200 : 503, { headers: CAPABILITIES }),
   };
 };
 

@@ -3,6 +3,7 @@ import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { plainAudioOffer } from '../media/sdp.ts';
 import type { MediaServers } from '../media/servers.ts';
+import { CAPABILITIES } from './capabilities.ts';
 import { Leg } from './leg.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import type { SipServer } from './servers.ts';
@@ -38,7 +39,7 @@ export class IncomingLeg extends Leg {
 
   /** 180 to the caller. */
   ring(): void {
-    this.#response.send(180);
+    this.#response.send(180, { headers: CAPABILITIES });
   }
 
   /** Asks the media server for an endpoint ahead of `answer`, while the records are being written. */
@@ -54,7 +55,10 @@ export class IncomingLeg extends Leg {
     if (!this.#request.body) throw new Error('the caller described no media');
     const endpoint = await this.#prepared();
     this.use(endpoint);
-    this.#response.send(183, { headers: { 'Content-Type': 'application/sdp' }, body: endpoint.localSdp });
+    this.#response.send(183, {
+      headers: { ...CAPABILITIES, 'Content-Type': 'application/sdp' },
+      body: endpoint.localSdp,
+    });
   }
 
   /** 200 to the caller with the media server's SDP. Rejects when the caller gave up meanwhile. */
@@ -63,7 +67,10 @@ export class IncomingLeg extends Leg {
     if (!this.endpoint) this.use(endpoint);
     const offered = this.#request.body !== '';
     const localSdp = offered ? endpoint.localSdp : plainAudioOffer(endpoint.localSdp);
-    const dialog = await this.#server.srf.createUAS(this.#request, this.#response, { localSdp });
+    const dialog = await this.#server.srf.createUAS(this.#request, this.#response, {
+      localSdp,
+      headers: { ...CAPABILITIES },
+    });
     this.adopt(dialog);
     if (!offered)
       dialog.once('ack', (ack: SipRequest) => void endpoint.modify(ack.body).catch(() => this.release('failure')));

@@ -4,6 +4,7 @@ import type { Log } from '../log.ts';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { describeAnew, type Direction, plainAudioOffer, versionOf } from '../media/sdp.ts';
+import { CAPABILITIES } from './capabilities.ts';
 import { LegCapture } from './capture.ts';
 import type { DialogName } from './replaces.ts';
 import type { SipAddress } from './seen-message.ts';
@@ -145,6 +146,10 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     this.dialog = dialog;
     dialog.on('destroy', () => this.finish('normal_clearing'));
     dialog.on('modify', (request: SipRequest, response: SipResponse) => void this.#renegotiate(request, response));
+    dialog.on('update', (request: SipRequest, response: SipResponse) => void this.#renegotiate(request, response));
+    dialog.on('options', (_request: SipRequest, response: SipResponse) =>
+      response.send(200, { headers: CAPABILITIES }),
+    );
     dialog.on('refer', (request: SipRequest, response: SipResponse) => {
       if (!this.emit('refer', request, response)) response.send(403);
     });
@@ -185,7 +190,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
 
   /** Offers the media anew; once more when both sides did so at once (RFC 3261 section 14.1). */
   async #reinvite(dialog: Dialog, sdp: string): Promise<{ status: number; body: string }> {
-    const headers = { Contact: dialog.local.contact, 'Content-Type': 'application/sdp' };
+    const headers = { ...CAPABILITIES, Contact: dialog.local.contact, 'Content-Type': 'application/sdp' };
     const offer = () => withDeadline(this.#offer(dialog, sdp, headers), REINVITE_DEADLINE_MS, 're-INVITE');
     const first = await offer();
     if (first.status !== 491) return first;
@@ -205,14 +210,17 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     return describeAnew(sdp, this.#version, turn);
   }
 
+  /** A new offer by re-INVITE or UPDATE; an UPDATE may come without one (RFC 3311 section 5.2), as a sign of life. */
   async #renegotiate(request: SipRequest, response: SipResponse): Promise<void> {
+    const headers = { ...CAPABILITIES, ...(this.dialog ? { Contact: this.dialog.local.contact } : {}) };
+    if (request.method === 'UPDATE' && !request.body) return response.send(200, { headers });
     try {
       const body = await this.endpoint?.modify(request.body);
       const turn = (direction: Direction) => (this.#held ? HELD[direction] : direction);
       const described = body && this.dialog ? this.#describe(this.dialog, body, turn) : '';
-      response.send(200, { headers: { 'Content-Type': 'application/sdp' }, body: described });
+      response.send(200, { headers: { ...headers, 'Content-Type': 'application/sdp' }, body: described });
     } catch (error) {
-      this.log.warn({ error: String(error) }, 'a re-INVITE was refused');
+      this.log.warn({ error: String(error) }, `a new offer by ${request.method} was refused`);
       response.send(488);
     }
   }

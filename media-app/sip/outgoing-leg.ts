@@ -2,6 +2,7 @@ import { causeOfSipStatus, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { plainAudioOffer } from '../media/sdp.ts';
+import { CAPABILITIES } from './capabilities.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 import type { SipAddress } from './seen-message.ts';
@@ -73,7 +74,7 @@ export class OutgoingLeg extends Leg {
     const { uri, proxy, headers } = this.#target;
     return this.#server.srf.createUAC(
       uri,
-      { localSdp, headers, ...(proxy ? { proxy } : {}) },
+      { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}) },
       {
         cbRequest: (error, request) => this.#onSent(error, request),
         cbProvisional: response => this.#onProvisional(response),
