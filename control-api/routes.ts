@@ -41,6 +41,7 @@ import { recordingRoutes } from './resources/recordings.ts';
 import { serviceAgentRoutes } from './resources/agent-surface.ts';
 import { simulationRoutes } from './resources/simulate.ts';
 import { transferRoutes } from './resources/transfers.ts';
+import { webhookDeliveryRoutes } from './resources/webhook-deliveries.ts';
 
 const all: Route[] = [
   ...probeRoutes,
@@ -84,6 +85,7 @@ const all: Route[] = [
   ...simulationRoutes,
   ...tagRoutes,
   ...transferRoutes,
+  ...webhookDeliveryRoutes,
 ];
 
 /** Every operation of the API. */

@@ -12,6 +12,8 @@ export interface Delivery {
   method: Method;
   /** Which attempt this is, from 1. */
   attempts: number;
+  /** How many of them came before the last replay. */
+  attempts_before: number;
   webhook_secret: string | null;
   request_id: string;
   event: EventMessage;
@@ -31,7 +33,7 @@ export interface Attempt {
 const GIVE_UP = '3 days';
 
 /**
- * Leases due deliveries: a lease is a `next_attempt_at` in the future, so nobody else takes them and a crash gives them
+ * Leases due deliveries: a lease is a `tm_next_attempt` in the future, so nobody else takes them and a crash gives them
  * back. A delivery is not due while an earlier one of the same resource and target is unsettled: two may both have begun
  * as pending when their transactions overlapped.
  */
@@ -39,21 +41,21 @@ const CLAIM = `
   with due as (
     select d.id
     from (select distinct customer_id from webhook_deliveries
-      where state = 'pending' and next_attempt_at <= now() and customer_id <> all (cast(:busy_customers as uuid[]))) c
+      where state = 'pending' and tm_next_attempt <= now() and customer_id <> all (cast(:busy_customers as uuid[]))) c
     cross join lateral (
       select w.id from webhook_deliveries w
-      where w.customer_id = c.customer_id and w.state = 'pending' and w.next_attempt_at <= now()
+      where w.customer_id = c.customer_id and w.state = 'pending' and w.tm_next_attempt <= now()
         and not exists (select 1 from webhook_deliveries earlier
           where earlier.order_key = w.order_key and earlier.state in ('waiting', 'pending')
             and earlier.sequence < w.sequence)
-      order by w.next_attempt_at limit :most_per_customer for update of w skip locked
+      order by w.tm_next_attempt limit :most_per_customer for update of w skip locked
     ) d limit :most
   ), leased as (
     update webhook_deliveries w set attempts = attempts + 1, tm_update = now(),
-      first_attempt_at = coalesce(first_attempt_at, now()),
-      next_attempt_at = now() + :lease_ms * interval '1 millisecond'
+      tm_first_attempt = coalesce(tm_first_attempt, now()),
+      tm_next_attempt = now() + :lease_ms * interval '1 millisecond'
     from due where w.id = due.id
-    returning w.id, w.event_id, w.customer_id, w.uri, w.method, w.attempts
+    returning w.id, w.event_id, w.customer_id, w.uri, w.method, w.attempts, w.attempts_before
   )
   select l.*, c.webhook_secret, e.request_id, to_jsonb(m) as event
   from leased l join events e on e.id = l.event_id
@@ -66,22 +68,27 @@ export const claimDeliveries = async (
   given: { most: number; most_per_customer: number; busy_customers: string[]; lease_ms: number },
 ): Promise<Delivery[]> => (await database.raw<{ rows: Delivery[] }>(CLAIM, { ...given })).rows;
 
+/** Attempts of a delivery that are kept: three days of them, and those of a replay or two. */
+export const MOST_ATTEMPTS = 100;
+
 /** A late result of an attempt whose lease ran out counts only when it is a success. */
 const SETTLE = `
   with logged as (
     insert into webhook_attempts (delivery_id, attempt, uri, status, error, duration_ms)
     values (:id, :attempt, :uri, :status, :error, :duration_ms) on conflict do nothing
+  ), forgotten as (
+    delete from webhook_attempts where delivery_id = :id and attempt <= :attempt - ${MOST_ATTEMPTS}
   )
   update webhook_deliveries set tm_update = now(), last_status = :status, last_error = :error,
-    next_attempt_at = now() + :retry_ms * interval '1 millisecond',
+    tm_next_attempt = now() + :retry_ms * interval '1 millisecond',
     state = case when :outcome <> 'retry' then :outcome
-      when first_attempt_at < now() - interval '${GIVE_UP}' then 'dead' else 'pending' end
+      when tm_first_attempt < now() - interval '${GIVE_UP}' then 'dead' else 'pending' end
   where id = :id and state = 'pending' and (attempts = :attempt or :outcome = 'delivered')
   returning state`;
 
 /** A statement of its own after SETTLE: it must see the deliveries that were added while SETTLE waited for its row. */
 const PROMOTE = `
-  update webhook_deliveries set state = 'pending', next_attempt_at = now() where id = (
+  update webhook_deliveries set state = 'pending', tm_next_attempt = now() where id = (
     select w.id from webhook_deliveries w join webhook_deliveries settled on settled.order_key = w.order_key
     where settled.id = ? and w.state = 'waiting' order by w.sequence limit 1)`;
 

@@ -25,7 +25,8 @@ export const EVENTS_CHANNEL = 'tl_events';
  * Appends events in one round trip. The row of `event_sequences` stays locked until the caller commits, so a customer's
  * sequence has no gaps and becomes visible in order. An event that is already there changes nothing and takes no number.
  * A delivery behind another of its resource starts as `waiting`; the lock on the one ahead makes whoever settles that
- * one wait for us, and so see whom to wake (PROMOTE in deliveries.ts).
+ * one wait for us, and so see whom to wake (PROMOTE in deliveries.ts). An event has room for two deliveries, so creation
+ * times are two microseconds apart at least and never tie within a customer.
  */
 const APPEND = `
   with given as materialized (
@@ -37,9 +38,10 @@ const APPEND = `
   ), counted as (
     select customer_id, count(*) as n from given group by customer_id order by customer_id
   ), numbered as (
-    insert into event_sequences as s (customer_id, last) select customer_id, n from counted
-    on conflict (customer_id) do update set last = s.last + excluded.last
-    returning customer_id, last
+    insert into event_sequences as s (customer_id, last, tm_last) select customer_id, n, clock_timestamp() from counted
+    on conflict (customer_id) do update set last = s.last + excluded.last,
+      tm_last = greatest(clock_timestamp(), s.tm_last + 2 * excluded.last * interval '1 microsecond')
+    returning customer_id, last, tm_last
   ), added as (
     insert into events (id, customer_id, sequence, event_type, topic, resource, resource_id, activeflow_id,
       "timestamp", data, request_id)
@@ -62,11 +64,12 @@ const APPEND = `
       select 1 from webhook_deliveries w where w.order_key = k.order_key and w.state in ('waiting', 'pending')
       order by w.sequence desc limit 1 for share) unsettled
   ), posted as (
-    insert into webhook_deliveries (event_id, customer_id, sequence, target, order_key, uri, method, state)
+    insert into webhook_deliveries (event_id, customer_id, sequence, target, order_key, uri, method, tm_create, state)
     select id, customer_id, sequence, target, order_key, uri, coalesce(nullif(method, ''), 'POST'),
+      tm_last - (2 * (last - sequence) + (target = 'customer')::int) * interval '1 microsecond',
       case when behind.order_key is null and row_number() over (partition by order_key order by sequence) = 1
         then 'pending' else 'waiting' end
-    from targets left join behind using (order_key)
+    from targets join numbered using (customer_id) left join behind using (order_key)
   )
   select pg_notify('${EVENTS_CHANNEL}', customer_id::text) from numbered`;
 

@@ -111,7 +111,7 @@ export class Webhooks {
 
   async #deliver(delivery: Delivery): Promise<void> {
     const attempt = await this.#attempt(delivery);
-    const state = await recordAttempt(this.#given.database, delivery, attempt, this.#retryMs(delivery.attempts));
+    const state = await recordAttempt(this.#given.database, delivery, attempt, this.#retryMs(delivery));
     const { id, event_id, uri, attempts } = delivery;
     if (state === 'dead')
       this.#given.log.warn(
@@ -137,8 +137,9 @@ export class Webhooks {
   }
 
   /** 1 s, 2 s, 4 s … an hour, and up to a quarter more so that failed deliveries do not come back all at once. */
-  #retryMs(attempts: number): number {
-    const pause = Math.min(this.#given.first_retry_ms * 2 ** Math.min(attempts - 1, 30), LONGEST_RETRY_MS);
+  #retryMs({ attempts, attempts_before }: Delivery): number {
+    const failures = Math.min(attempts - attempts_before - 1, 30);
+    const pause = Math.min(this.#given.first_retry_ms * 2 ** failures, LONGEST_RETRY_MS);
     return Math.round(pause * (1 + Math.random() / 4));
   }
 }

@@ -23,6 +23,7 @@ import { routeRecords } from './routes.ts';
 import { Store } from './store.ts';
 import { tags } from './tags.ts';
 import { trunks } from './trunks.ts';
+import { findDelivery } from './webhook-deliveries.ts';
 
 type Find = NonNullable<Route['find']>;
 
@@ -59,6 +60,7 @@ const RECORDS: Record<string, Find> = {
   '/routes': stored(routeRecords),
   '/tags': stored(tags),
   '/trunks': stored(trunks),
+  '/webhook_deliveries': request => findDelivery(request, request.params['id'] ?? ''),
 };
 
 /** A route that can tell a missing record from one that the caller may not touch (accounts-and-plumbing 6.2). */

@@ -141,6 +141,11 @@ describe('who may do what', () => {
     const names = { first_name: '', last_name: '', display_name: '', company: '', job_title: '' };
     await insert('contacts', { customer_id, ...names, source: 'manual', external_id: '', notes: '' });
     await insert('contact_addresses', { customer_id, ...address });
+    const event = { event_type: 'flow_created', topic: '', resource: 'flow', resource_id: newId(), data: {} };
+    const happened = { customer_id, sequence: 0, request_id: '' };
+    await db('events').insert({ id: event.resource_id, timestamp: LATER, ...event, ...happened });
+    const target = { event_id: event.resource_id, target: 'customer', order_key: '', uri: '', method: 'POST' };
+    await insert('webhook_deliveries', { tm_create: LATER, customer_id, sequence: 0, state: 'dead', ...target });
     for (const table of ['accesskeys', 'directs']) {
       const row = await db(table).where({ customer_id }).first<{ id: string } | undefined>('id');
       existing.set(table, row?.id ?? '');

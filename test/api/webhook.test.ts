@@ -250,7 +250,7 @@ describe('webhooks', function () {
     await happen(customer, id);
     await happen(customer, id);
     const old = rig.db.raw("now() - interval '73 hours'");
-    await rig.db('webhook_deliveries').where({ customer_id: customer, sequence: 1 }).update({ first_attempt_at: old });
+    await rig.db('webhook_deliveries').where({ customer_id: customer, sequence: 1 }).update({ tm_first_attempt: old });
     answerStatus(500);
     work();
     assert.deepEqual(
@@ -287,7 +287,7 @@ describe('webhooks', function () {
     const customer = await addCustomer(rig.db, { uri: receiver.url });
     await happen(customer);
     const lost = rig.db.raw("now() + interval '300 milliseconds'"); // what a worker that died leaves: a lease that runs out
-    await rig.db('webhook_deliveries').where('customer_id', customer).update({ attempts: 1, next_attempt_at: lost });
+    await rig.db('webhook_deliveries').where('customer_id', customer).update({ attempts: 1, tm_next_attempt: lost });
     work();
     const [row] = await settled(customer);
     assert.deepEqual([row?.state, row?.attempts], ['delivered', 2]);
