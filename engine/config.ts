@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 
@@ -6,6 +7,13 @@ const port = z
   .regex(/^\d{1,5}$/, 'must be a port number')
   .transform(Number)
   .refine(number => number <= 65535, 'must be a port number up to 65535');
+
+const portOrOff = z.union([z.literal('off').transform(() => undefined), port]).optional();
+
+const paths = z
+  .string()
+  .transform(text => text.split(',').map(path => path.trim()))
+  .optional();
 
 const portRange = z
   .string()
@@ -20,6 +28,18 @@ const portRange = z
 export const settingsSchema = z.object({
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that SIP and RTP listen on.'),
   SIP_PORT: port.default(5060).describe('SIP port, UDP and TCP.'),
+  SIP_TLS_PORT: portOrOff.describe('Port of SIP over TLS, or off.'),
+  SIP_WS_PORT: portOrOff.describe('Port of SIP over WebSocket, or off.'),
+  SIP_WSS_PORT: portOrOff.describe('Port of SIP over secure WebSocket, or off.'),
+  SIP_TLS_CERT: paths.describe(
+    'Certificate for TLS and WSS with its chain, a PEM file; several, separated by commas, are chosen by SNI. Read again when changed and on SIGHUP. Without one, a self-signed one is made in DATA_DIR/tls.',
+  ),
+  SIP_TLS_KEY: paths.describe('Its key, a PEM file; several in the same order.'),
+  SIP_TLS_VERIFY: z
+    .enum(['yes', 'no'])
+    .default('yes')
+    .describe('Whether SIP servers that are called over TLS have to prove their name.'),
+  SIP_DOMAIN: z.string().min(1).default('trunkline.localhost').describe('Domain under which extensions register.'),
   RTP_PORTS: portRange.default([20000, 24999]).describe('UDP ports for audio, first and last.'),
   ADVERTISED_ADDRESS: z
     .ipv4()
@@ -55,12 +75,21 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   const parsed = settingsSchema.safeParse(given);
   if (!parsed.success) throw new Error(parsed.error.issues.map(sentence).join('\n'));
   const env = parsed.data;
+  if (env.SIP_TLS_CERT?.length !== env.SIP_TLS_KEY?.length)
+    throw new Error('SIP_TLS_CERT and SIP_TLS_KEY must be given together, a key for each certificate.');
   const dataDir = resolve(env.DATA_DIR);
   return {
     logLevel: env.LOG_LEVEL,
     host: env.HOST,
     advertisedAddress: env.ADVERTISED_ADDRESS,
     sipPort: env.SIP_PORT,
+    sipPorts: { tls: env.SIP_TLS_PORT, ws: env.SIP_WS_PORT, wss: env.SIP_WSS_PORT },
+    tls: {
+      files: env.SIP_TLS_CERT?.map((cert, at) => ({ cert, key: env.SIP_TLS_KEY?.[at] ?? '' })) ?? [],
+      dir: join(dataDir, 'tls'),
+      names: certificateNames(env.SIP_DOMAIN, [env.HOST, env.ADVERTISED_ADDRESS]),
+      verify: env.SIP_TLS_VERIFY === 'yes',
+    },
     rtpPorts: env.RTP_PORTS,
     admin: { host: '127.0.0.1', port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
     eventSocket: { host: '127.0.0.1', port: env.ENGINE_EVENT_SOCKET_PORT, password: env.ENGINE_EVENT_SOCKET_PASSWORD },
@@ -68,6 +97,15 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     soundsDir: join(dataDir, 'sounds'),
     cacheDir: join(dataDir, 'sound-cache'),
   };
+}
+
+/** What phones may dial this installation by, for its self-signed certificate. */
+function certificateNames(domain: string, addresses: (string | undefined)[]): string[] {
+  const own = hostname().toLowerCase();
+  const names = [domain, `*.reg.${domain}`, 'localhost', /^[a-z0-9.-]+$/.test(own) ? own : undefined];
+  const wildcards = ['0.0.0.0', '::'];
+  const all = [...names, '127.0.0.1', '::1', ...addresses.filter(one => !wildcards.includes(one ?? ''))];
+  return [...new Set(all.filter(one => one !== undefined))];
 }
 
 function sentence(issue: { path: PropertyKey[]; message: string; code?: string }): string {

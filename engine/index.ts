@@ -1,5 +1,7 @@
-import { startSipServer } from './drachtio/server.ts';
+import { startSipServer, type ExtraPorts } from './drachtio/server.ts';
 import { startMediaServer } from './freeswitch/server.ts';
+import { Certificates, type CertificateFiles } from './sip/certificates.ts';
+import { ownCertificate } from './sip/self-signed.ts';
 import type { SipLog } from './sip/stack.ts';
 
 /** Everything the embedded engine needs to know. */
@@ -10,6 +12,10 @@ export interface EngineConfig {
   advertisedAddress?: string;
   /** SIP port for phones and trunks, UDP and TCP; 0 = any. */
   sipPort: number;
+  /** Ports for SIP over TLS, WS and WSS; 0 = any, none without one. */
+  sipPorts?: ExtraPorts;
+  /** Needed with a TLS or WSS port. */
+  tls?: TlsConfig;
   /** First and last RTP port. */
   rtpPorts: [low: number, high: number];
   /** The admin port that drachtio-srf connects to; port 0 = any. */
@@ -25,12 +31,26 @@ export interface EngineConfig {
   log: SipLog;
 }
 
+/** What TLS and WSS show. */
+export interface TlsConfig {
+  /** Without any, a self-signed one is made and kept in `dir`. */
+  files: CertificateFiles[];
+  dir: string;
+  /** Host names and addresses in the self-signed certificate. */
+  names: string[];
+  /** Whether TLS servers we connect to have to prove their names. */
+  verify: boolean;
+}
+
 /** A running engine. */
 export interface Engine {
   sipPort: number;
+  sipPorts: ExtraPorts;
   adminPort: number;
   eventSocketPort: number;
   mediaSipPort: number;
+  /** Reads the certificates again; calls go on. */
+  reloadCertificates(): void;
   stop(): Promise<void>;
   stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number };
 }
@@ -44,7 +64,14 @@ const mediaSipHost = '127.0.0.1';
  */
 export async function startEngine(config: EngineConfig): Promise<Engine> {
   const { host, advertisedAddress, admin, eventSocket, soundsDir, cacheDir, log } = config;
-  const sip = await startSipServer({ host, advertisedAddress, port: config.sipPort, tcp: true, admin, log });
+  const certificates = certificatesOf(config);
+  const ports = config.sipPorts;
+  const sip = await startSipServer({
+    ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, log },
+  }).catch((error: unknown) => {
+    certificates?.stop();
+    throw error;
+  });
   const media = await startMediaServer({
     rtpHost: host,
     advertisedAddress,
@@ -55,20 +82,31 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     cacheDir,
     log,
   }).catch(async (error: unknown) => {
+    certificates?.stop();
     await sip.stop();
     throw error;
   });
   return {
     sipPort: sip.port,
+    sipPorts: sip.ports,
+    reloadCertificates: () => void certificates?.reload(),
     adminPort: sip.adminPort,
     eventSocketPort: media.eventSocketPort,
     mediaSipPort: media.sipPort,
     stop: async () => {
+      certificates?.stop();
       await media.stop(); // first, so that its BYEs still find the SIP server
       await sip.stop();
     },
     stats: () => statsOf(sip.stats(), media.stats()),
   };
+}
+
+/** @throws Error with a sentence when a certificate cannot be used */
+function certificatesOf({ sipPorts = {}, tls, log }: EngineConfig): Certificates | undefined {
+  if (!tls || (sipPorts.tls === undefined && sipPorts.wss === undefined)) return undefined;
+  const [first = ownCertificate(tls.dir, tls.names), ...others] = tls.files;
+  return new Certificates({ files: [first, ...others], verify: tls.verify, log });
 }
 
 function statsOf(

@@ -7,9 +7,10 @@ async function main(): Promise<void> {
   const { logLevel, ...config } = readSettings(process.env);
   const log = pino({ level: logLevel, base: { process: 'engine' } });
   const engine = await startEngine({ ...config, log });
-  const { sipPort, adminPort, eventSocketPort, mediaSipPort } = engine;
-  log.info({ host: config.host, sipPort, adminPort, eventSocketPort, mediaSipPort }, 'ready');
+  const { sipPort, sipPorts, adminPort, eventSocketPort, mediaSipPort } = engine;
+  log.info({ host: config.host, sipPort, ...sipPorts, adminPort, eventSocketPort, mediaSipPort }, 'ready');
   process.on('SIGUSR2', () => log.info(engine.stats(), 'holds')); // kill -USR2: what is open right now?
+  process.on('SIGHUP', () => engine.reloadCertificates());
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;

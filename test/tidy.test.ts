@@ -33,7 +33,10 @@ const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^drachtio-fsmrf$/, /^media-app\/media\//],
   [/^@evan\/opus$/, /^engine\/media\/codecs\//],
   [/^werift$/, /^engine\/media\/secure\//],
-  [/^ws$/, /^(control-api\/(events|streams)|engine\/freeswitch\/audio-fork|media-app)\//],
+  [
+    /^ws$/,
+    /^(control-api\/(events|streams)|engine\/freeswitch\/audio-fork|engine\/sip\/transports|media-app|scripts\/phone)\//,
+  ],
 ];
 
 /** The bench drives a bare script beside ours, and tests drive the engine with the real libraries. */

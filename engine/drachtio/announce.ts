@@ -1,4 +1,4 @@
-import type { Hop, Source } from '../sip/hop.ts';
+import type { Hop, Source, Transport } from '../sip/hop.ts';
 import { serialize, type SipMessage } from '../sip/message.ts';
 import type { App } from './app.ts';
 import type { Core } from './records.ts';
@@ -17,8 +17,12 @@ function hand(app: App, origin: string, ids: string, message: SipMessage): void 
   app.send(`sip|${origin}|${timeOfDay()}|${ids}|\r\n${serialize(message).toString()}`);
 }
 
+/** The real server names the protocol under a WebSocket; Via and Contact name the WebSocket. */
+const protocolOf = ({ transport }: { transport: Transport }): string =>
+  transport === 'ws' ? 'tcp' : transport === 'wss' ? 'tls' : transport;
+
 const originOf = (source: Source): string =>
-  `network|${source.size}|${source.transport}|${source.address}|${source.port}`;
+  `network|${source.size}|${protocolOf(source)}|${source.address}|${source.port}`;
 
 /** A request outside any dialog: the meta line ends with the address it was received on. */
 export function announceNew(app: App, id: string, message: SipMessage, source: Source): void {
@@ -32,7 +36,7 @@ export function announce(app: App, id: string, dialogId: string, message: SipMes
 
 /** A response the server made itself because nobody answered: size 0, no address. */
 export function announceOwn(app: App, id: string, dialogId: string, message: SipMessage, hop: Hop): void {
-  hand(app, `network|0|${hop.transport}||0`, `${id}|${field(dialogId)}`, message);
+  hand(app, `network|0|${protocolOf(hop)}||0`, `${id}|${field(dialogId)}`, message);
 }
 
 /** The notice of a BYE the server has sent on its own. */
@@ -43,7 +47,7 @@ export function announceBye(core: Core, app: App, dialogId: string, message: Sip
 /** Size, transport and address of something sent: our own address over UDP, the peer's over a stream. */
 function ownOrigin(core: Core, message: SipMessage, hop: Hop, size = serialize(message).length): string {
   const local = hop.transport === 'udp' ? core.stack.localFor(hop) : undefined;
-  return `${size}|${hop.transport}|${local?.host ?? hop.host}|${local?.port ?? hop.port}`;
+  return `${size}|${protocolOf(hop)}|${local?.host ?? hop.host}|${local?.port ?? hop.port}`;
 }
 
 /** OK to a request of the application, with the request as it went out. */
@@ -70,6 +74,6 @@ export function echoResponse(
   source: Source,
 ): void {
   const text = serialize(sent);
-  const origin = `${text.length}|${source.transport}|${source.address}|${source.port}`;
+  const origin = `${text.length}|${protocolOf(source)}|${source.address}|${source.port}`;
   app.ok(answered, `application|${origin}|${timeOfDay()}|${id}|${field(dialogId)}||Msg sent:|\r\n${text.toString()}`);
 }

@@ -12,8 +12,8 @@ export class RegisteredContacts {
 
   /** Called for a 2xx to REGISTER: remembers the connection it came over for as long as the registration holds. */
   remember(request: SipRequest, response: SipResponse, source: Source): void {
-    if (source.transport !== 'tcp') return;
-    const hop: Hop = { transport: 'tcp', host: source.address, port: source.port };
+    if (source.transport === 'udp') return;
+    const hop: Hop = { transport: source.transport, host: source.address, port: source.port };
     const fallback = headerOf(response, 'expires') ?? headerOf(request, 'expires');
     for (const entry of listOf(headersOf(request, 'contact'))) {
       const contact = parseNameAddr(entry);

@@ -51,8 +51,9 @@ export function sendNew(core: Core, app: App, messageId: string, route: string, 
 
 /** Explicit next hop, else the connection a phone registered over, else the request URI. */
 function chooseHop(core: Core, route: string, uri: string): Hop | undefined {
-  const asked = route === '' ? undefined : (parseNameAddr(route)?.uri ?? route);
-  return asked === undefined ? (core.registered.hopFor(uri) ?? hopOfUri(uri)) : hopOfUri(asked);
+  if (route === '') return core.registered.hopFor(uri) ?? hopOfUri(uri);
+  // Without brackets the parameters are the URI's: here it stands for itself, not in a header.
+  return hopOfUri(route.includes('<') ? (parseNameAddr(route)?.uri ?? route) : route);
 }
 
 const beginsDialog = (request: SipRequest): boolean => request.method === 'INVITE' || request.method === 'SUBSCRIBE';

@@ -1,5 +1,6 @@
 import type { SipLog } from '../sip/log.ts';
 import { silentLog } from '../sip/log.ts';
+import type { Certificates } from '../sip/certificates.ts';
 import { SipStack, type SipListener } from '../sip/stack.ts';
 import { Alarms, type SipTimers } from '../sip/timers.ts';
 import { AdminListener, type AdminConfig } from './admin.ts';
@@ -18,6 +19,10 @@ export interface SipServerConfig {
   port: number;
   /** Listen on TCP too; default true. */
   tcp?: boolean;
+  /** Further listeners by transport; 0 takes any free port. */
+  ports?: ExtraPorts;
+  /** Needed for TLS and WSS. */
+  certificates?: Certificates;
   admin: AdminConfig;
   /** How long calls outlive their application, in ms; default 3000. */
   orphanGraceMs?: number;
@@ -25,8 +30,12 @@ export interface SipServerConfig {
   log?: SipLog;
 }
 
+/** Ports of the transports beside UDP and TCP. */
+export type ExtraPorts = Partial<Record<'tls' | 'ws' | 'wss', number>>;
+
 export interface SipServer {
   port: number;
+  ports: ExtraPorts;
   adminPort: number;
   stop(): Promise<void>;
   stats(): { dialogs: number; transactions: number; connections: number; apps: number };
@@ -59,7 +68,14 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
     dialogs: core.dialogs.size,
     apps: core.apps.size,
   });
-  return { port: stack.addresses[0]?.port ?? config.port, adminPort, stop, stats };
+  return { port: stack.addresses[0]?.port ?? config.port, ports: extraPorts(stack), adminPort, stop, stats };
+}
+
+function extraPorts(stack: SipStack): ExtraPorts {
+  const ports: ExtraPorts = {};
+  for (const { transport, port } of stack.addresses)
+    if (transport !== 'udp' && transport !== 'tcp') ports[transport] = port;
+  return ports;
 }
 
 function newCore(stack: SipStack, config: SipServerConfig): Core {
@@ -77,8 +93,12 @@ async function startStack(config: SipServerConfig): Promise<SipStack> {
     const port = config.port === 0 && config.tcp !== false ? await freePort(config) : config.port;
     const listeners: SipListener[] = [{ transport: 'udp', host: config.host, port }];
     if (config.tcp !== false) listeners.push({ transport: 'tcp', host: config.host, port });
-    const { timers, log, advertisedAddress } = config;
-    const stack = new SipStack({ listeners, timers, log, advertisedAddress });
+    for (const transport of ['tls', 'ws', 'wss'] as const) {
+      const extra = config.ports?.[transport];
+      if (extra !== undefined) listeners.push({ transport, host: config.host, port: extra });
+    }
+    const { timers, log, advertisedAddress, certificates } = config;
+    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates });
     try {
       await stack.start();
       return stack;

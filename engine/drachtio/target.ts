@@ -9,14 +9,14 @@ const hopOf = (source: Source): Hop => ({ transport: source.transport, host: sou
 
 /** Where in-dialog requests go although the caller's Contact says otherwise: his NAT, or his open stream. */
 export function peerOfRequest(routes: string[], target: string, source: Source): Hop | undefined {
-  if (source.transport === 'tcp') return hopOf(source);
+  if (source.transport !== 'udp') return hopOf(source);
   if (routes.length > 0) return undefined;
   return parseUri(target)?.host === source.address ? undefined : hopOf(source);
 }
 
 /** The same for the side that was called; a private first route does not count as one. */
 export function peerOfResponse(routes: string[], target: string, source: Source): Hop | undefined {
-  if (source.transport === 'tcp') return hopOf(source);
+  if (source.transport !== 'udp') return hopOf(source);
   const route = routes[0] === undefined ? undefined : parseUri(parseNameAddr(routes[0])?.uri ?? '')?.host;
   if (route !== undefined && !(PRIVATE.test(route) && route !== source.address)) return undefined;
   const host = parseUri(target)?.host ?? '';

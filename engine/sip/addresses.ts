@@ -32,6 +32,12 @@ function neighbour(address: string): string | undefined {
   return own;
 }
 
+/** `::ffff:192.0.2.1` is 192.0.2.1 to everybody else. */
+export const plainAddress = (address: string | undefined): string => (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
+
+/** Whether a socket bound to `host` can talk to that address; one bound to `::` talks to both kinds. */
+export const speaksTo = (host: string, address: string): boolean => host === '::' || isIPv6(host) === isIPv6(address);
+
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /** The address others elsewhere most likely reach us at: the first that is not loopback. */
@@ -47,6 +53,8 @@ function outward(family: 'IPv4' | 'IPv6'): string {
 export function localAddressFor(target: string, bound: string, advertised?: string): string {
   const address = literalOf(target);
   const near = address === undefined ? undefined : neighbour(address);
-  if (near !== undefined && (isWildcard(bound) || advertised !== undefined)) return isWildcard(bound) ? near : bound;
-  return advertised ?? (isWildcard(bound) ? outward(bound === '::' ? 'IPv6' : 'IPv4') : bound);
+  // The advertised address is an IPv4 one.
+  const shown = address !== undefined && isIPv6(address) ? undefined : advertised;
+  if (near !== undefined && (isWildcard(bound) || shown !== undefined)) return isWildcard(bound) ? near : bound;
+  return shown ?? (isWildcard(bound) ? outward(isIPv6(address ?? '') ? 'IPv6' : 'IPv4') : bound);
 }

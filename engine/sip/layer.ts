@@ -1,9 +1,13 @@
 import { localAddressFor } from './addresses.ts';
-import { literalOf, resolveHopOnce, DEFAULT_PORT, type Hop, type Transport } from './hop.ts';
+import { defaultPort, literalOf, resolveHopOnce, type Hop, type Transport } from './hop.ts';
 import { serialize, type SipMessage } from './message.ts';
-import type { Carrier, Receiver } from './transports/carrier.ts';
-import { TcpCarrier } from './transports/tcp.ts';
+import type { Carrier, Ears } from './transports/carrier.ts';
+import { StreamCarrier } from './transports/stream.ts';
+import { tcpDoor } from './transports/tcp.ts';
+import { tlsDoor } from './transports/tls.ts';
 import { UdpCarrier } from './transports/udp.ts';
+import { WebSocketCarrier } from './transports/websocket.ts';
+import type { Certificates } from './certificates.ts';
 
 /** A socket to listen on. Port 0 takes any free one. */
 export interface SipListener {
@@ -12,17 +16,26 @@ export interface SipListener {
   port: number;
 }
 
+export interface LayerOptions {
+  /** Shown to peers that are not on our own subnet. */
+  advertisedAddress?: string;
+  /** Needed by TLS and WSS listeners. */
+  certificates?: Certificates;
+}
+
 /** The transport layer (RFC 3261 18): one carrier per listener, names resolved on the way out. */
 export class TransportLayer {
   readonly #listeners: SipListener[];
-  readonly #receive: Receiver;
+  readonly #hear: Omit<Ears, 'localAddress'>;
   readonly #advertised: string | undefined;
+  readonly #certificates: Certificates | undefined;
   #carriers: Carrier[] = [];
 
-  constructor(listeners: SipListener[], receive: Receiver, advertised?: string) {
+  constructor(listeners: SipListener[], hear: Omit<Ears, 'localAddress'>, options: LayerOptions = {}) {
     this.#listeners = listeners;
-    this.#receive = receive;
-    this.#advertised = advertised;
+    this.#hear = hear;
+    this.#advertised = options.advertisedAddress;
+    this.#certificates = options.certificates;
   }
 
   get listeners(): SipListener[] {
@@ -43,10 +56,16 @@ export class TransportLayer {
     }
   }
 
-  #carrierFor({ transport, host, port }: SipListener): Carrier {
-    const local = (peer: string): string => localAddressFor(peer, host, this.#advertised);
-    const Kind = transport === 'udp' ? UdpCarrier : TcpCarrier;
-    return new Kind(host, port, this.#receive, local);
+  /** @throws Error for an encrypted listener without certificates */
+  #carrierFor(listener: SipListener): Carrier {
+    const { transport, host } = listener;
+    const ears: Ears = { ...this.#hear, localAddress: peer => localAddressFor(peer, host, this.#advertised) };
+    if (transport === 'udp') return new UdpCarrier(listener, ears);
+    if (transport === 'tcp') return new StreamCarrier(listener, tcpDoor, ears);
+    if (transport === 'ws') return new WebSocketCarrier(listener, ears);
+    if (!this.#certificates) throw new Error(`cannot listen on ${transport} without a certificate`);
+    if (transport === 'wss') return new WebSocketCarrier(listener, ears, this.#certificates);
+    return new StreamCarrier(listener, tlsDoor(this.#certificates), ears);
   }
 
   async stop(): Promise<void> {
@@ -55,13 +74,17 @@ export class TransportLayer {
     await Promise.all(open.map(carrier => carrier.stop()));
   }
 
-  #carrier(transport: Transport): Carrier | undefined {
-    return this.#carriers.find(carrier => carrier.transport === transport);
+  /** For an address the listener of its version of IP; a name may turn out to be either. */
+  #carrier({ transport, host }: Hop): Carrier | undefined {
+    const address = literalOf(host);
+    return this.#carriers.find(
+      carrier => carrier.transport === transport && (address === undefined || carrier.reaches(address)),
+    );
   }
 
   /** What to write into Via and Contact for a message to this hop; undefined when we do not speak its transport. */
   localFor(hop: Hop): SipListener | undefined {
-    const carrier = this.#carrier(hop.transport);
+    const carrier = this.#carrier(hop);
     if (!carrier) return undefined;
     const host = localAddressFor(hop.host, carrier.host, this.#advertised);
     return { transport: hop.transport, host, port: carrier.port };
@@ -73,33 +96,37 @@ export class TransportLayer {
     const address = literalOf(hop.host);
     return (
       local !== undefined &&
-      (hop.port || DEFAULT_PORT) === local.port &&
+      (hop.port || defaultPort(hop.transport)) === local.port &&
       (address === local.host || address === this.#advertised)
     );
   }
 
   send(message: SipMessage, hop: Hop, failed: (error: Error) => void): void {
-    const carrier = this.#carrier(hop.transport);
     const data = serialize(message);
-    if (!carrier) return void setImmediate(failed, new Error(`no ${hop.transport} listener`));
     const address = literalOf(hop.host);
     if (address !== undefined)
-      return carrier.send(data, { ...hop, host: address, port: hop.port || DEFAULT_PORT }, failed);
+      return this.#transmit(data, { ...hop, host: address, port: hop.port || defaultPort(hop.transport) }, failed);
     resolveHopOnce(hop).then(
-      resolved => carrier.send(data, resolved, failed),
+      resolved => this.#transmit(data, resolved, failed),
       (error: unknown) => failed(new Error(`cannot resolve ${hop.host}`, { cause: error })),
     );
+  }
+
+  #transmit(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
+    const carrier = this.#carrier(hop);
+    if (carrier) carrier.send(data, hop, failed);
+    else setImmediate(failed, new Error(`no ${hop.transport} listener for ${hop.host}`));
   }
 
   /** Only for hops that need no name look-up: the others have already been answered by somebody. */
   probe(hop: Hop, refused: (error: Error) => void): void {
     const address = literalOf(hop.host);
     if (address !== undefined)
-      this.#carrier(hop.transport)?.probe({ ...hop, host: address, port: hop.port || DEFAULT_PORT }, refused);
+      this.#carrier(hop)?.probe({ ...hop, host: address, port: hop.port || defaultPort(hop.transport) }, refused);
   }
 
   connected(hop: Hop): boolean {
-    return this.#carrier(hop.transport)?.connected(hop) ?? false;
+    return this.#carrier(hop)?.connected(hop) ?? false;
   }
 
   connections(): number {

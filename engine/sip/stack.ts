@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { formatHostPort } from './grammar.ts';
 import { hopOfRequest, type Hop, type Source, type Transport } from './hop.ts';
-import { TransportLayer, type SipListener } from './layer.ts';
+import { TransportLayer, type LayerOptions, type SipListener } from './layer.ts';
 import { silentLog, type SipLog } from './log.ts';
 import {
   cseqOf,
@@ -47,27 +47,26 @@ export {
 } from './message.ts';
 export { parseNameAddr, parseUri, tagOf } from './uri.ts';
 
-export interface SipStackOptions {
+export interface SipStackOptions extends LayerOptions {
   listeners: SipListener[];
   timers?: Partial<SipTimers>;
   log?: SipLog;
-  /** Written into Via and Contact towards peers that are not on our own subnet. */
-  advertisedAddress?: string;
 }
 
 interface StackEvents {
   request: [ServerTransaction, SipRequest, Source];
   ack: [SipRequest, Source];
   stray: [SipResponse];
+  closed: [Hop];
 }
 
 /** More open transactions than this mean an attack; new requests are then answered 503 without state. */
 const MOST_TRANSACTIONS = 100_000;
 
 /**
- * Transactions over UDP and TCP (RFC 3261 17 and 18); knows nothing of dialogs. Emits 'request' for each new request,
- * 'ack' for every ACK that belongs to no failed INVITE, and 'stray' for responses to nothing of ours. CANCEL is
- * answered here and shows up as 'cancel' on the INVITE's transaction.
+ * Transactions over every transport (RFC 3261 17 and 18); knows nothing of dialogs. Emits 'request' for each new request,
+ * 'ack' for every ACK that belongs to no failed INVITE, 'stray' for responses to nothing of ours, and 'closed' when a
+ * connection is gone. CANCEL is answered here and shows up as 'cancel' on the INVITE's transaction.
  */
 export class SipStack extends EventEmitter<StackEvents> {
   readonly timers: SipTimers;
@@ -83,7 +82,8 @@ export class SipStack extends EventEmitter<StackEvents> {
     super();
     this.timers = { ...defaultTimers, ...options.timers };
     this.#log = options.log ?? silentLog;
-    this.#layer = new TransportLayer(options.listeners, (...it) => this.#received(...it), options.advertisedAddress);
+    const hear = { receive: this.#received.bind(this), closed: (peer: Hop) => void this.emit('closed', peer) };
+    this.#layer = new TransportLayer(options.listeners, hear, options);
     this.#wire = {
       timers: this.timers,
       send: (message, hop, failed) => this.#layer.send(message, hop, failed),

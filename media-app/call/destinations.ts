@@ -22,12 +22,16 @@ export interface Lookup {
   withheld: boolean;
 }
 
-/** A phone is reached at its contact; at where it registered from when the contact names another host (NAT). */
+/**
+ * A phone is reached at its contact; at where it registered from when the contact names another host (NAT), and over
+ * the very connection it registered by when it has one (RFC 5626, RFC 7118).
+ */
 const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget => {
   const uri = parseSipUri(contact.uri);
   const { address, port, transport } = contact.source;
-  const reachable = uri !== undefined && isAddress(uri.host) && uri.host === address;
-  const proxy = `sip:${address}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
+  const reachable = transport === 'udp' && uri !== undefined && isAddress(uri.host) && uri.host === address;
+  const host = address.includes(':') ? `[${address}]` : address;
+  const proxy = `sip:${host}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
   return { uri: contact.uri, proxy: reachable ? '' : proxy, sip_server: contact.sip_server, headers };
 };
 

@@ -69,7 +69,7 @@ export class Registrar {
     const expires = Math.min(binding.expires, EXPIRES_MAX_S);
     await this.#contacts.save(extensionId, {
       uri: binding.uri,
-      source: { address: request.source_address, port: Number(request.source_port), transport: request.protocol },
+      source: { address: request.source_address, port: Number(request.source_port), transport: transportOf(request) },
       sip_server: sipServer,
       user_agent: request.get('user-agent')?.slice(0, 200) ?? '',
       call_id: request.get('call-id') ?? '',
@@ -79,6 +79,12 @@ export class Registrar {
     });
   }
 }
+
+/** By its Via, because SIP servers name the protocol under a WebSocket: `tcp` for WS, `tls` for WSS. */
+const transportOf = (request: SipRequest): string => {
+  const via = /^SIP\s*\/\s*2\.0\s*\/\s*(WSS?)\s/i.exec(request.get('via') ?? '')?.[1]?.toLowerCase();
+  return via ?? request.protocol;
+};
 
 const answerHeaders = (contacts: Contact[]): Record<string, string> => {
   const list = contacts.map(

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { parseUri } from './sip-address.ts';
 import type { Remote } from './sip-address.ts';
-import type { Protocol } from './sip-transport.ts';
+import { PROTOCOLS, type Protocol } from './sip-transport.ts';
 
 /** Everything the terminal phone wants to know before it starts. */
 export interface PhoneSettings {
@@ -33,7 +33,7 @@ npm run phone -- --welcome .data/welcome.json        … of another data folder
 npm run phone -- --register sip:1001@example.com --password secret [--server host:5060]
 
   --server host:port   where the SIP server is, when the address does not say (default HOST and SIP_PORT)
-  --transport tcp      SIP over TCP instead of UDP
+  --transport tcp      SIP over tcp, tls, ws or wss instead of udp
   --port 5070          our own SIP port (default: any free one)
   --tone 440           the tone the other side hears, in Hz; 0 for silence
   --answer             answer every call at once
@@ -83,12 +83,13 @@ export async function readSettings(
   if (given.help) return undefined;
   const env = readEnvironment(environment);
   const account = given.register === undefined ? await welcomed(given, env) : await registered(given, env);
-  if (given.transport !== undefined && given.transport !== 'udp' && given.transport !== 'tcp') {
-    throw new PhoneError('--transport must be udp or tcp.');
+  const transport = PROTOCOLS.find(one => one === (given.transport ?? 'udp'));
+  if (transport === undefined) {
+    throw new PhoneError(`--transport must be one of ${PROTOCOLS.join(', ')}.`);
   }
   return {
     ...account,
-    transport: given.transport ?? 'udp',
+    transport,
     port: wholeNumber('--port', given.port ?? '0', 65_535),
     tone: wholeNumber('--tone', given.tone ?? String(ownTone(account.username)), 3400),
     answer: given.answer ?? false,

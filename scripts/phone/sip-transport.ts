@@ -1,13 +1,17 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { connect as connectTls } from 'node:tls';
+import { WebSocket } from 'ws';
 import { hostPort } from './sip-address.ts';
 import type { Remote } from './sip-address.ts';
 import { takeMessages } from './sip-stream.ts';
 
-export type Protocol = 'udp' | 'tcp';
+export const PROTOCOLS = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
 
 /** One message off the wire; `at` is performance.now() as soon as the socket gave it to us. */
 export interface Arrival {
@@ -25,6 +29,8 @@ export interface TransportHandlers {
 export interface SipTransport {
   protocol: Protocol;
   local: Remote;
+  /** What Via and Contact say instead of the local address: a name nobody can dial (RFC 7118 5.1). */
+  sentBy?: string;
   send(data: Buffer, to: Remote): void;
   close(): Promise<void>;
 }
@@ -39,7 +45,9 @@ export interface TransportOptions {
 
 /** Opens the phone's SIP socket. Rejects with the system's error (EADDRINUSE …). */
 export function openTransport(options: TransportOptions, handlers: TransportHandlers): Promise<SipTransport> {
-  return options.protocol === 'udp' ? openUdp(options, handlers) : openTcp(options, handlers);
+  if (options.protocol === 'udp') return openUdp(options, handlers);
+  if (options.protocol === 'tcp') return openTcp(options, handlers);
+  return Promise.resolve(options.protocol === 'tls' ? openTls(options, handlers) : openWebSocket(options, handlers));
 }
 
 async function openUdp(options: TransportOptions, handlers: TransportHandlers): Promise<SipTransport> {
@@ -89,6 +97,57 @@ async function openTcp(options: TransportOptions, handlers: TransportHandlers): 
       server.close();
       for (const socket of connections.values()) socket.destroy();
       await closed;
+    },
+  };
+}
+
+/** TLS is dialled only: whoever calls this phone uses the connection it opened. Any certificate is taken. */
+function openTls({ host }: TransportOptions, handlers: TransportHandlers): SipTransport {
+  const connections = new Map<string, Socket>();
+  const dial = (to: Remote): Socket =>
+    adoptConnection(connections, handlers, connectTls({ ...to, rejectUnauthorized: false }), to);
+  return {
+    protocol: 'tls',
+    local: { host, port: 5061 },
+    sentBy: unreachableName(),
+    send: (data, to) => void (connections.get(hostPort(to)) ?? dial(to)).write(data),
+    close: async () => {
+      await Promise.all([...connections.values()].map(socket => once(socket.destroy(), 'close')));
+    },
+  };
+}
+
+const unreachableName = (): string => `${randomBytes(6).toString('hex')}.invalid`;
+
+/** As a browser's phone does it: one connection, one message a frame (RFC 7118). Any certificate is taken. */
+function openWebSocket({ host, protocol }: TransportOptions, handlers: TransportHandlers): SipTransport {
+  const sockets = new Map<string, WebSocket>();
+  const dial = (to: Remote): WebSocket => {
+    const options = { localAddress: host, rejectUnauthorized: false, perMessageDeflate: false };
+    const socket = new WebSocket(`${protocol}://${hostPort(to)}`, 'sip', options);
+    sockets.set(hostPort(to), socket);
+    socket.on('message', (data: Buffer) => {
+      if (data.length > 4) handlers.message({ data, from: to, at: performance.now() });
+    });
+    socket.on('error', error => handlers.failed(to, error));
+    socket.on('close', () => sockets.delete(hostPort(to)));
+    return socket;
+  };
+  return {
+    protocol,
+    local: { host, port: protocol === 'ws' ? 80 : 443 },
+    sentBy: unreachableName(),
+    send: (data, to) => {
+      const socket = sockets.get(hostPort(to)) ?? dial(to);
+      if (socket.readyState === WebSocket.OPEN) socket.send(data.toString());
+      else socket.once('open', () => socket.send(data.toString()));
+    },
+    close: async () => {
+      const open = [...sockets.values()];
+      for (const socket of open) socket.terminate();
+      await Promise.all(
+        open.filter(socket => socket.readyState !== WebSocket.CLOSED).map(socket => once(socket, 'close')),
+      );
     },
   };
 }

@@ -37,8 +37,8 @@ export class SipUserAgent implements CallAgent {
   }
 
   get contact(): string {
-    const { protocol, local } = this.#wire;
-    return `<sip:${this.#identity.username}@${local.host}:${local.port}${protocol === 'tcp' ? ';transport=tcp' : ''}>`;
+    const { protocol, sentBy } = this.#wire;
+    return `<sip:${this.#identity.username}@${sentBy}${protocol === 'udp' ? '' : `;transport=${protocol}`}>`;
   }
 
   get server(): Remote | undefined {

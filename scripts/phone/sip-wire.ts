@@ -58,7 +58,7 @@ export class Wire {
 
   constructor(transport: SipTransport, timing: Timing) {
     this.#transport = transport;
-    this.surroundings = { reliable: transport.protocol === 'tcp', timing };
+    this.surroundings = { reliable: transport.protocol !== 'udp', timing };
   }
 
   get protocol(): Protocol {
@@ -67,6 +67,11 @@ export class Wire {
 
   get local(): Remote {
     return this.#transport.local;
+  }
+
+  /** Where Via and Contact say we are. */
+  get sentBy(): string {
+    return this.#transport.sentBy ?? hostPort(this.local);
   }
 
   send(message: SipMessage, to: Remote): void {
@@ -84,14 +89,14 @@ export class Wire {
     const branch = `z9hG4bK${randomBytes(9).toString('hex')}`;
     return {
       name: 'via',
-      value: `SIP/2.0/${this.protocol.toUpperCase()} ${hostPort(this.local)};branch=${branch};rport`,
+      value: `SIP/2.0/${this.protocol.toUpperCase()} ${this.sentBy};branch=${branch};rport`,
     };
   }
 
   /** Where responses go (RFC 3261 section 18.2.2, RFC 3581 section 4); marks the top Via with the source as well. */
   returnPath(request: SipRequest, from: Remote): Remote {
     const top = request.headers.find(h => h.name === 'via');
-    if (!top || this.protocol === 'tcp') return from;
+    if (!top || this.protocol !== 'udp') return from;
     const [value = '', ...others] = headerList(request, 'via');
     const symmetric = parseParams(value.slice(value.indexOf(';'))).has('rport');
     const marked = value.replace(/;\s*rport(=\d*)?(?=;|$)/i, `;rport=${from.port}`);

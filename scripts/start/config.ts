@@ -8,6 +8,14 @@ const port = (fallback: number) =>
     .max(65535, 'must be at most 65535')
     .default(fallback);
 
+/** `auto` becomes the usual port when it is free, else off. */
+const portIfFree = z
+  .union(
+    [z.enum(['auto', 'off']), z.coerce.number<string>().int().min(1).max(65535)],
+    'must be auto, off or a port number up to 65535',
+  )
+  .default('auto');
+
 const rtpPorts = z
   .string()
   .default('20000-24999')
@@ -42,6 +50,9 @@ export const settingsSchema = z
       .default('127.0.0.1')
       .describe('Address that HTTP, SIP and RTP listen on. 0.0.0.0 lets phones elsewhere reach it.'),
     SIP_PORT: port(5060).describe('SIP port, UDP and TCP.'),
+    SIP_TLS_PORT: portIfFree.describe('Port of SIP over TLS, or off. auto: 5061 when it is free.'),
+    SIP_WS_PORT: portIfFree.describe('Port of SIP over WebSocket, or off. auto: 5066 when it is free.'),
+    SIP_WSS_PORT: portIfFree.describe('Port of SIP over secure WebSocket, or off. auto: 7443 when it is free.'),
     RTP_PORTS: rtpPorts.describe('UDP ports for audio, first and last.'),
     DATA_DIR: z
       .string()

@@ -5,7 +5,7 @@ import { untilHealthy } from './health.ts';
 import { installPrograms } from './install.ts';
 import { lockDataDir } from './lock.ts';
 import { formatLine } from './log-lines.ts';
-import { checkPorts } from './ports.ts';
+import { checkPorts, settleSipPorts } from './ports.ts';
 import { removeRunFile, stopLeftBehind } from './run-file.ts';
 import { Supervisor } from './supervisor.ts';
 import { localUrl } from './system.ts';
@@ -42,6 +42,7 @@ class Start {
     this.watchNpm();
     await stopLeftBehind(settings.DATA_DIR, note);
     await checkPorts(settings);
+    Object.assign(settings, await settleSipPorts(settings, note));
     await installPrograms(settings, note);
     note(`starting in ${resolve(settings.DATA_DIR)} …`);
     await this.supervisor.start();

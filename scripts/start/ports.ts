@@ -115,6 +115,30 @@ const rtpProblem = (range: string, settings: Settings): string | undefined => {
   return `The UDP ports RTP_PORTS=${range} are nearly all in use${by}: choose another range with RTP_PORTS.`;
 };
 
+/** The ports `auto` stands for: those of TLS in RFC 3261 19.1.2, and of WebSocket as FreeSWITCH has them. */
+const SIP_PORTS = { SIP_TLS_PORT: 5061, SIP_WS_PORT: 5066, SIP_WSS_PORT: 7443 } as const;
+type SipPortSetting = keyof typeof SIP_PORTS;
+const SIP_PORT_SETTINGS = Object.keys(SIP_PORTS) as SipPortSetting[];
+
+/** The settings that say `auto` with what it comes to: the usual port when it is free, else off, which is noted. */
+export const settleSipPorts = async (
+  settings: Settings,
+  note: (text: string) => void,
+): Promise<Partial<Pick<Settings, SipPortSetting>>> => {
+  const settle = async (name: SipPortSetting): Promise<[SipPortSetting, number | 'off']> => {
+    const problem = await portProblem('tcp', settings.HOST, SIP_PORTS[name], name);
+    if (problem) note(`${problem} Going on without it.`);
+    return [name, problem ? 'off' : SIP_PORTS[name]];
+  };
+  const open = settings.SIP_SERVERS === undefined ? SIP_PORT_SETTINGS.filter(name => settings[name] === 'auto') : [];
+  return Object.fromEntries(await Promise.all(open.map(settle)));
+};
+
+const sipPortProblem = async (settings: Settings, name: SipPortSetting): Promise<string | undefined> => {
+  const port = settings[name];
+  return typeof port === 'number' ? portProblem('tcp', settings.HOST, port, name) : undefined;
+};
+
 /** Throws one StartError with a sentence for every port that npm start needs and cannot have. */
 export const checkPorts = async (settings: Settings): Promise<void> => {
   const ownEngine = settings.SIP_SERVERS === undefined;
@@ -122,6 +146,7 @@ export const checkPorts = async (settings: Settings): Promise<void> => {
     portProblem('tcp', settings.HOST, settings.HTTP_PORT, 'HTTP_PORT'),
     ownEngine ? portProblem('udp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
     ownEngine ? portProblem('tcp', settings.HOST, settings.SIP_PORT, 'SIP_PORT') : undefined,
+    ...(ownEngine ? SIP_PORT_SETTINGS.map(name => sipPortProblem(settings, name)) : []),
     ownEngine ? Promise.resolve(rtpProblem(settings.RTP_PORTS, settings)) : undefined,
   ]);
   const found = [...new Set(problems.filter(problem => problem !== undefined))];

@@ -37,7 +37,13 @@ export interface Surroundings {
 
 type Environment = Record<string, string>;
 
+/** `auto` was settled before; nobody who skips that gets a port by surprise. */
+const portOrOff = (port: number | 'auto' | 'off'): string => (typeof port === 'number' ? String(port) : 'off');
+
 const engineEnvironment = (settings: Settings, access: EngineAccess): Environment => ({
+  SIP_TLS_PORT: portOrOff(settings.SIP_TLS_PORT),
+  SIP_WS_PORT: portOrOff(settings.SIP_WS_PORT),
+  SIP_WSS_PORT: portOrOff(settings.SIP_WSS_PORT),
   RTP_PORTS: settings.RTP_PORTS,
   ADVERTISED_ADDRESS: settings.ADVERTISED_ADDRESS ?? '',
   ENGINE_ADMIN_PORT: String(access.adminPort),

@@ -50,6 +50,22 @@ export const firstCurl = (baseUrl: string, welcome: Welcome): string => {
   return `curl '${baseUrl}/v1.0/calls?accesskey=${welcome.accesskey}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
 };
 
+/** `TLS on port 5061, WS on port 5066`: what phones may use beside UDP and TCP. */
+const moreTransports = (settings: Settings): string => {
+  const { SIP_TLS_PORT: TLS, SIP_WS_PORT: WS, SIP_WSS_PORT: WSS } = settings;
+  const open = Object.entries({ TLS, WS, WSS }).filter(([, port]) => typeof port === 'number');
+  return open.map(([name, port]) => `${name} on port ${port}`).join(', ');
+};
+
+const certificateLine = (settings: Settings): string[] => {
+  const { SIP_TLS_PORT, SIP_WSS_PORT, DATA_DIR } = settings;
+  const encrypted = [SIP_TLS_PORT, SIP_WSS_PORT].some(port => typeof port === 'number');
+  if (!encrypted || process.env['SIP_TLS_CERT']) return [];
+  return [
+    `  TLS and WSS show a self-signed certificate, ${join(DATA_DIR, 'tls', 'sip.crt')}; SIP_TLS_CERT names a real one`,
+  ];
+};
+
 const phoneLines = (welcome: Welcome, server: string): string[] =>
   welcome.extensions.map(
     one =>
@@ -71,6 +87,7 @@ const mailLine = (settings: Settings): string =>
 /** Everything a newcomer needs, as printed after the very first start. */
 export const welcomeText = async (settings: Settings, welcome: Welcome): Promise<string> => {
   const server = `${phoneAddress(settings)}:${settings.SIP_PORT}`;
+  const more = moreTransports(settings);
   const first = welcome.extensions[0];
   const code = first ? await qrCode(`sip:${first.username}:${first.password}@${server}`) : '';
   return [
@@ -84,8 +101,9 @@ export const welcomeText = async (settings: Settings, welcome: Welcome): Promise
     `  number      ${welcome.number}   (dial it from a phone: the welcome flow answers)`,
     `  mail        ${mailLine(settings)}`,
     '',
-    'Phones, registering over UDP or TCP:',
+    `Phones, registering over UDP or TCP${more && `; ${more}`}:`,
     ...phoneLines(welcome, server),
+    ...certificateLine(settings),
     '',
     ...(first ? [`Extension ${first.extension} as a QR code (a sip: address with its password):`, code] : []),
     'Register a phone, or run in a second terminal:  npm run phone',
@@ -100,6 +118,9 @@ export const welcomeText = async (settings: Settings, welcome: Welcome): Promise
 /** The few lines of every later start. */
 export const shortWelcome = (settings: Settings, welcome: Welcome | undefined): string => {
   const lines = [`  API  ${localUrl(settings)}/v1.0     documentation  ${localUrl(settings)}/docs`];
+  const more = moreTransports(settings);
+  if (settings.SIP_SERVERS === undefined)
+    lines.push(`  SIP  UDP and TCP on port ${settings.SIP_PORT}${more && `, ${more}`}`);
   if (welcome) lines.push(`  accounts, phones and the accesskey: ${join(settings.DATA_DIR, 'welcome.json')}`);
   lines.push(`  ${mailLine(settings)}`);
   return lines.join('\n');

@@ -24,15 +24,20 @@ describe('phones register', function () {
     });
   }
 
-  it('over TCP, and are called over the connection they opened', async () => {
-    const phone = await office.registered('1001', { transport: 'tcp' });
-    const call = await office.ring('1001', [{ type: 'play', option: { stream_urls: ['tone_stream://%(600,0,700)'] } }]);
-    const incoming = await phone.waitForCall();
-    incoming.answer();
-    await incoming.hears(700);
-    await incoming.ended();
-    assert.equal((await office.ended(call.id)).hangup_reason, 'normal');
-  });
+  for (const transport of ['tcp', 'tls', 'ws', 'wss'] as const) {
+    it(`over ${transport.toUpperCase()}, and are called over the connection they opened`, async () => {
+      const { sip, sipPorts } = office.stack;
+      const server = { host: sip.host, port: transport === 'tcp' ? sip.port : sipPorts[transport] };
+      const phone = await office.registered('1001', { transport, server });
+      const actions = [{ type: 'play', option: { stream_urls: ['tone_stream://%(600,0,700)'] } }];
+      const call = await office.ring('1001', actions);
+      const incoming = await phone.waitForCall();
+      incoming.answer();
+      await incoming.hears(700);
+      await incoming.ended();
+      assert.equal((await office.ended(call.id)).hangup_reason, 'normal');
+    });
+  }
 
   it('at a bare address, as those without a name for us do', async () => {
     const { host, port } = office.stack.sip;

@@ -39,6 +39,8 @@ export interface Stack {
   /** `http://127.0.0.1:port`, without /v1.0. */
   baseUrl: string;
   sip: { host: string; port: number };
+  /** Ports of the other transports of SIP. */
+  sipPorts: { tls: number; ws: number; wss: number };
   welcome: Welcome;
   processes: { engine: StackProcess; mediaApp: StackProcess[]; controlApi: StackProcess };
   redisUrl: string;
@@ -125,11 +127,14 @@ class ManagedProcess implements StackProcess {
 }
 
 const settingsFor = async (dataDir: string, env: Record<string, string>): Promise<Settings> => {
-  const [http = 0, sip = 0, rtp = 0] = await freePorts(3);
+  const [http = 0, sip = 0, rtp = 0, tls = 0, ws = 0, wss = 0] = await freePorts(6);
   const low = Math.min(rtp, 64_000);
   return readSettings({
     HTTP_PORT: String(http),
     SIP_PORT: String(sip),
+    SIP_TLS_PORT: String(tls),
+    SIP_WS_PORT: String(ws),
+    SIP_WSS_PORT: String(wss),
     RTP_PORTS: `${low}-${low + 600}`,
     DATA_DIR: dataDir,
     ALLOW_PRIVATE_TARGETS: 'yes',
@@ -200,6 +205,9 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     return {
       baseUrl,
       sip: { host: settings.HOST, port: settings.SIP_PORT },
+      sipPorts: {
+        ...{ tls: Number(settings.SIP_TLS_PORT), ws: Number(settings.SIP_WS_PORT), wss: Number(settings.SIP_WSS_PORT) },
+      },
       welcome,
       processes: { engine, mediaApp, controlApi },
       redisUrl: redis.url,

@@ -35,7 +35,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     this.branch = branch;
     this.hop = hop;
     this.wire = wire;
-    this.reliable = hop.transport === 'tcp';
+    this.reliable = hop.transport !== 'udp';
   }
 
   abstract start(): void;

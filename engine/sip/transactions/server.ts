@@ -33,7 +33,7 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
     this.request = request;
     this.source = source;
     this.wire = wire;
-    this.reliable = source.transport === 'tcp';
+    this.reliable = source.transport !== 'udp';
     this.#back = { transport: source.transport, host: source.address, port: source.port };
   }
 

@@ -1,7 +1,13 @@
 import type { Hop, Source, Transport } from '../hop.ts';
 import type { Parsed } from '../parser.ts';
 
-/** One listening transport. Messages and refusals go to the receiver; `send` reports failure later, never by throwing. */
+/** An address and a port; port 0 takes any free one. */
+export interface Place {
+  host: string;
+  port: number;
+}
+
+/** One listening transport. Messages and refusals go to the ears; `send` reports failure later, never by throwing. */
 export interface Carrier {
   readonly transport: Transport;
   readonly host: string;
@@ -14,8 +20,15 @@ export interface Carrier {
   probe(hop: Hop, refused: (error: Error) => void): void;
   connections(): number;
   connected(hop: Hop): boolean;
+  /** Whether it speaks the address's version of IP. */
+  reaches(address: string): boolean;
 }
 
-export type Receiver = (parsed: Parsed, source: Source) => void;
-/** Which of our addresses a peer sees. */
-export type LocalAddress = (peer: string) => string;
+/** Who hears what carriers have to say. */
+export interface Ears {
+  receive(parsed: Parsed, source: Source): void;
+  /** A connection to or from there is gone. */
+  closed(peer: Hop): void;
+  /** Which of our addresses a peer sees. */
+  localAddress(peer: string): string;
+}

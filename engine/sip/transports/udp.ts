@@ -2,7 +2,8 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Hop } from '../hop.ts';
 import { parseDatagram } from '../parser.ts';
-import type { Carrier, LocalAddress, Receiver } from './carrier.ts';
+import { plainAddress, speaksTo } from '../addresses.ts';
+import type { Carrier, Ears, Place } from './carrier.ts';
 
 const BUFFER_BYTES = 2 * 1024 * 1024;
 const PROBE_MS = 250;
@@ -13,17 +14,19 @@ export class UdpCarrier implements Carrier {
   readonly host: string;
   port: number;
   readonly #socket: Socket;
-  readonly #receive: Receiver;
-  readonly #localAddress: LocalAddress;
+  readonly #ears: Ears;
   readonly #probes = new Set<Socket>();
   #open = false;
 
-  constructor(host: string, port: number, receive: Receiver, localAddress: LocalAddress) {
+  constructor({ host, port }: Place, ears: Ears) {
     this.host = host;
     this.port = port;
-    this.#receive = receive;
-    this.#localAddress = localAddress;
+    this.#ears = ears;
     this.#socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4' });
+  }
+
+  reaches(address: string): boolean {
+    return speaksTo(this.host, address);
   }
 
   /** Rejects with a sentence when the port is taken. */
@@ -53,14 +56,19 @@ export class UdpCarrier implements Carrier {
     // Keep-alives: blank lines, or the NULs some phones send.
     const first = data[0];
     if (data.length < 5 || first === 0) return;
-    const source = { transport: 'udp' as const, address: from.address, port: from.port };
-    const local = { localAddress: this.#localAddress(from.address), localPort: this.port };
-    this.#receive(parseDatagram(data), { ...source, ...local, size: data.length });
+    const address = plainAddress(from.address);
+    const local = { localAddress: this.#ears.localAddress(address), localPort: this.port };
+    this.#ears.receive(parseDatagram(data), {
+      ...{ transport: 'udp', address, port: from.port },
+      ...{ ...local, size: data.length },
+    });
   }
 
   send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
     if (!this.#open) return;
-    this.#socket.send(data, hop.port, hop.host, error => {
+    // An IPv6 socket reaches IPv4 peers under their mapped addresses (RFC 4291 2.5.5.2).
+    const address = isIPv6(this.host) && !isIPv6(hop.host) ? `::ffff:${hop.host}` : hop.host;
+    this.#socket.send(data, hop.port, address, error => {
       if (error) failed(error);
     });
   }

@@ -1,7 +1,9 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { randomBytes } from 'node:crypto';
+import { WebSocket } from 'ws';
 
 /** A SIP message as text, with the few things a script asks of it. Shares no code with the engine. */
 export class Heard {
@@ -36,10 +38,12 @@ const WAIT_MS = 3000;
 /** What a scripted user agent can do, whatever carries it. */
 export abstract class Peer {
   abstract readonly port: number;
-  abstract readonly transport: 'UDP' | 'TCP';
+  abstract readonly transport: 'UDP' | 'TCP' | 'TLS' | 'WS' | 'WSS';
   abstract send(text: string): void;
   abstract close(): void;
   readonly heard: Heard[] = [];
+  /** What Via and Contact say. */
+  host = '127.0.0.1';
   #waiting: { pattern: RegExp; resolve: (heard: Heard) => void }[] = [];
 
   protected arrived(text: string): void {
@@ -68,11 +72,11 @@ export abstract class Peer {
   }
 
   contact(): string {
-    return `<sip:alice@127.0.0.1:${this.port}${this.transport === 'TCP' ? ';transport=tcp' : ''}>`;
+    return `<sip:alice@${this.host}:${this.port}${this.transport === 'UDP' ? '' : `;transport=${this.transport.toLowerCase()}`}>`;
   }
 
   via(branch = `z9hG4bK${id()}`): string {
-    return `SIP/2.0/${this.transport} 127.0.0.1:${this.port};branch=${branch};rport`;
+    return `SIP/2.0/${this.transport} ${this.host}:${this.port};branch=${branch};rport`;
   }
 
   /** Sends a request of its own, new unless the headers say otherwise; returns what was sent. */
@@ -166,26 +170,35 @@ export class UdpPeer extends Peer {
   }
 }
 
+/** A phone on a byte stream: TCP or TLS. */
 export class TcpPeer extends Peer {
-  readonly transport = 'TCP';
+  readonly transport: 'TCP' | 'TLS';
   readonly port: number;
-  readonly #socket: Socket;
+  readonly socket: Socket;
   #rest = '';
   /** Bytes that are no message: answers to keep-alives. */
   pongs = 0;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, transport: 'TCP' | 'TLS') {
     super();
-    this.#socket = socket;
+    this.socket = socket;
+    this.transport = transport;
     this.port = socket.localPort ?? 0;
     socket.on('data', chunk => this.#read(chunk.toString()));
     socket.on('error', () => undefined);
   }
 
-  static async open(server: number): Promise<TcpPeer> {
-    const socket = connect(server, '127.0.0.1');
+  static async open(server: number, host = '127.0.0.1'): Promise<TcpPeer> {
+    const socket = connect(server, host);
     await once(socket, 'connect');
-    return new TcpPeer(socket);
+    return new TcpPeer(socket, 'TCP');
+  }
+
+  /** Trusts only what it is told to. */
+  static async openTls(server: number, options: ConnectionOptions): Promise<TcpPeer> {
+    const socket = connectTls({ host: '127.0.0.1', port: server, ...options });
+    await once(socket, 'secureConnect');
+    return new TcpPeer(socket, 'TLS');
   }
 
   #read(text: string): void {
@@ -205,10 +218,46 @@ export class TcpPeer extends Peer {
   }
 
   send(text: string): void {
-    this.#socket.write(text);
+    this.socket.write(text);
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
+  }
+}
+
+/** A browser's phone: it cannot be connected to, and says so (RFC 7118 5.1). */
+export class WsPeer extends Peer {
+  readonly transport: 'WS' | 'WSS';
+  readonly port = 443;
+  override host = `${id()}.invalid`;
+  readonly socket: WebSocket;
+  /** Frames that are no message: answers to keep-alives. */
+  pongs = 0;
+
+  private constructor(socket: WebSocket, transport: 'WS' | 'WSS') {
+    super();
+    this.socket = socket;
+    this.transport = transport;
+    socket.on('error', () => undefined);
+    socket.on('message', (data: Buffer) => {
+      if (data.toString() === '\r\n') this.pongs++;
+      else this.arrived(data.toString());
+    });
+  }
+
+  static async open(server: number, ca?: string): Promise<WsPeer> {
+    const socket = new WebSocket(`${ca ? 'wss' : 'ws'}://127.0.0.1:${server}/`, 'sip', { ca });
+    const peer = new WsPeer(socket, ca ? 'WSS' : 'WS');
+    await once(socket, 'open');
+    return peer;
+  }
+
+  send(text: string): void {
+    this.socket.send(text);
+  }
+
+  close(): void {
+    this.socket.terminate();
   }
 }

@@ -1,6 +1,6 @@
 import { once, type EventEmitter } from 'node:events';
 import Srf from 'drachtio-srf';
-import { startSipServer, type SipServer } from '../../../engine/drachtio/server.ts';
+import { startSipServer, type SipServer, type SipServerConfig } from '../../../engine/drachtio/server.ts';
 import { TcpPeer, UdpPeer, type Peer } from './peer.ts';
 
 /** The parts of the unmodified library that these tests use; its own declarations leave most of them out. */
@@ -54,7 +54,7 @@ export class Rig {
     this.server = server;
   }
 
-  static async start(options: { timers?: typeof SHORT; orphanGraceMs?: number } = {}): Promise<Rig> {
+  static async start(options: Partial<SipServerConfig> = {}): Promise<Rig> {
     const admin = { host: '127.0.0.1', port: 0, secret: SECRET };
     return new Rig(await startSipServer({ host: '127.0.0.1', port: 0, admin, ...options }));
   }
@@ -78,13 +78,15 @@ export class Rig {
   }
 
   async phone(): Promise<UdpPeer> {
-    const peer = await UdpPeer.open(this.server.port);
-    this.#peers.push(peer);
-    return peer;
+    return this.keep(await UdpPeer.open(this.server.port));
   }
 
   async tcpPhone(): Promise<TcpPeer> {
-    const peer = await TcpPeer.open(this.server.port);
+    return this.keep(await TcpPeer.open(this.server.port));
+  }
+
+  /** Closes this peer with everything else. */
+  keep<P extends Peer>(peer: P): P {
     this.#peers.push(peer);
     return peer;
   }

@@ -61,7 +61,7 @@ describe('npm run phone', () => {
     ['an extension that does not exist', ['--extension', '9'], {}, /knows no extension 9, only 1001, 1002/],
     ['a port that is none', [], { SIP_PORT: 'sip' }, /SIP_PORT must be a port number/],
     ['an unknown option', ['--loud'], {}, /--loud/],
-    ['a transport that is none', ['--transport', 'pigeon'], {}, /--transport must be udp or tcp/],
+    ['a transport that is none', ['--transport', 'pigeon'], {}, /--transport must be one of udp, tcp, tls, ws, wss/],
     ['an address that is none', ['--register', 'bob'], {}, /--register wants an address/],
     ['a missing password', ['--register', 'sip:7@b.localhost'], {}, /Give the password/],
   ];

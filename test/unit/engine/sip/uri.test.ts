@@ -66,7 +66,16 @@ describe('sip uris and addresses', () => {
   it('finds the next hop of a URI, and none for transports we do not speak', () => {
     assert.deepEqual(hopOfUri('sip:a@h;transport=tcp'), { transport: 'tcp', host: 'h', port: 0 });
     assert.deepEqual(hopOfUri('sip:a@h;maddr=m;lr'), { transport: 'udp', host: 'm', port: 0 });
-    for (const text of ['sips:a@h', 'sip:a@h;transport=ws', 'tel:1']) assert.equal(hopOfUri(text), undefined);
+    for (const [text, transport] of [
+      ['sips:a@h', 'tls'],
+      ['sips:a@h;transport=tcp', 'tls'],
+      ['sips:a@h;transport=ws', 'wss'],
+      ['sip:a@h;transport=TLS', 'tls'],
+      ['sip:a@h;transport=wss', 'wss'],
+    ])
+      assert.equal(hopOfUri(text ?? '')?.transport, transport, text);
+    for (const text of ['sips:a@h;transport=udp', 'sip:a@h;transport=sctp', 'tel:1'])
+      assert.equal(hopOfUri(text), undefined, text);
   });
 
   it('resolves localhost names without asking a name server', async () => {

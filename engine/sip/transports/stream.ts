@@ -1,0 +1,144 @@
+import type { Server, Socket } from 'node:net';
+import { plainAddress, speaksTo } from '../addresses.ts';
+import { StreamParser, type StreamItem } from '../framing.ts';
+import type { Hop, Source } from '../hop.ts';
+import type { Carrier, Ears, Place } from './carrier.ts';
+
+/** What a stranger may cost us. */
+const MOST_CONNECTIONS = 10_000;
+const MOST_UNSENT_BYTES = 1024 * 1024;
+/** A connection that has not brought one whole message by then is closed. */
+const SILENT_MS = 30_000;
+const CONNECT_MS = 10_000;
+
+/** How connections of one kind are taken and made: plain or encrypted. */
+export interface Door {
+  readonly transport: 'tcp' | 'tls';
+  /** Of a socket that was made: it can carry messages now. */
+  readonly ready: 'connect' | 'secureConnect';
+  createServer(accept: (socket: Socket) => void): Server;
+  connect(hop: Hop): Socket;
+}
+
+/** One listener for byte streams and every connection it accepted or opened, by peer address (RFC 3261 18). */
+export class StreamCarrier implements Carrier {
+  readonly transport: 'tcp' | 'tls';
+  readonly host: string;
+  port: number;
+  readonly #door: Door;
+  readonly #server: Server;
+  readonly #ears: Ears;
+  readonly #sockets = new Map<string, Socket>();
+
+  constructor(place: Place, door: Door, ears: Ears) {
+    this.transport = door.transport;
+    this.host = place.host;
+    this.port = place.port;
+    this.#ears = ears;
+    this.#door = door;
+    this.#server = door.createServer(socket => this.#accepted(socket));
+  }
+
+  reaches(address: string): boolean {
+    return speaksTo(this.host, address);
+  }
+
+  /** Rejects with a sentence when the port is taken. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refused = (error: Error): void =>
+        reject(
+          new Error(`cannot listen on ${this.transport} ${this.host}:${this.port}: ${error.message}`, { cause: error }),
+        );
+      this.#server.once('error', refused);
+      this.#server.listen({ host: this.host, port: this.port, exclusive: true }, () => {
+        this.#server.off('error', refused);
+        // Later errors concern one connection attempt (no file descriptors left); listening goes on.
+        this.#server.on('error', () => undefined);
+        const address = this.#server.address();
+        if (address !== null && typeof address === 'object') this.port = address.port;
+        resolve();
+      });
+    });
+  }
+
+  #accepted(socket: Socket): void {
+    if (this.#sockets.size >= MOST_CONNECTIONS) socket.destroy();
+    else this.#adopt(socket, { host: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 });
+  }
+
+  #adopt(socket: Socket, peer: Place): void {
+    const key = `${peer.host}:${peer.port}`;
+    this.#sockets.set(key, socket);
+    const stream = new StreamParser();
+    const silence = setTimeout(() => socket.destroy(), SILENT_MS);
+    socket.on('data', chunk => {
+      for (const item of stream.push(chunk)) this.#handle(item, socket, peer, silence);
+    });
+    // The close that follows every error does the tidying; writers are told through their callbacks.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      clearTimeout(silence);
+      if (this.#sockets.get(key) !== socket) return;
+      this.#sockets.delete(key);
+      this.#ears.closed({ transport: this.transport, ...peer });
+    });
+  }
+
+  #handle(item: StreamItem, socket: Socket, peer: Place, silence: NodeJS.Timeout): void {
+    if (item.kind === 'broken') socket.destroy();
+    else if (item.kind === 'ping') socket.write('\r\n');
+    else {
+      clearTimeout(silence);
+      this.#ears.receive(item.parsed, this.#sourceOf(peer, item.size));
+    }
+  }
+
+  #sourceOf({ host, port }: Place, size: number): Source {
+    const local = { localAddress: this.#ears.localAddress(host), localPort: this.port };
+    return { transport: this.transport, address: host, port, ...local, size };
+  }
+
+  send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
+    const socket = this.#socketTo(hop);
+    if (socket.writableLength > MOST_UNSENT_BYTES) socket.destroy();
+    socket.write(data, error => {
+      if (error) failed(error);
+    });
+  }
+
+  #socketTo(hop: Hop): Socket {
+    const key = `${hop.host}:${hop.port}`;
+    const open = this.#sockets.get(key);
+    if (open && !open.destroyed && open.writable) return open;
+    const socket = this.#door.connect(hop);
+    const slow = setTimeout(() => socket.destroy(new Error('connection timed out')), CONNECT_MS);
+    const settled = (): void => clearTimeout(slow);
+    socket.once(this.#door.ready, settled).once('close', settled);
+    this.#adopt(socket, { host: hop.host, port: hop.port });
+    return socket;
+  }
+
+  /** A stream tells of a refused connection by itself. */
+  probe(): void {
+    return;
+  }
+
+  connected(hop: Hop): boolean {
+    const socket = this.#sockets.get(`${hop.host}:${hop.port}`);
+    return socket !== undefined && !socket.destroyed && socket.writable;
+  }
+
+  connections(): number {
+    return this.#sockets.size;
+  }
+
+  stop(): Promise<void> {
+    for (const socket of this.#sockets.values()) socket.destroy();
+    this.#sockets.clear();
+    return new Promise(resolve => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+  }
+}

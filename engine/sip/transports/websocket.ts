@@ -1,0 +1,179 @@
+import { isUtf8 } from 'node:buffer';
+import { createServer as createPlainServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type RawData, type WebSocket } from 'ws';
+import { plainAddress, speaksTo } from '../addresses.ts';
+import type { Certificates } from '../certificates.ts';
+import type { Hop } from '../hop.ts';
+import { LIMITS, parseDatagram } from '../parser.ts';
+import type { Carrier, Ears, Place } from './carrier.ts';
+
+/** What a stranger may cost us. */
+const MOST_CONNECTIONS = 10_000;
+const MOST_UNSENT_BYTES = 1024 * 1024;
+const HANDSHAKE_MS = 10_000;
+/** A peer that has not answered a ping by the next one is gone. */
+const PING_MS = 25_000;
+const SUBPROTOCOL = 'sip';
+/** `CRLF CRLF`, which some browsers' phones send to keep the connection, and its answer (RFC 5626 3.5.1). */
+const PING = Buffer.from('\r\n\r\n');
+const PONG = '\r\n';
+
+interface Peer {
+  socket: WebSocket;
+  place: Place;
+  alive: boolean;
+}
+
+/**
+ * One WebSocket listener for SIP (RFC 7118), one message a frame. Browsers cannot be connected to: what goes out goes
+ * over a connection that came in.
+ */
+export class WebSocketCarrier implements Carrier {
+  readonly transport: 'ws' | 'wss';
+  readonly host: string;
+  port: number;
+  readonly #server: Server;
+  readonly #upgrades: WebSocketServer;
+  readonly #ears: Ears;
+  readonly #peers = new Map<string, Peer>();
+  #pings: NodeJS.Timeout | undefined;
+
+  constructor({ host, port }: Place, ears: Ears, certificates?: Certificates) {
+    this.transport = certificates ? 'wss' : 'ws';
+    this.host = host;
+    this.port = port;
+    this.#ears = ears;
+    this.#server = serverFor(certificates);
+    const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false };
+    this.#upgrades = new WebSocketServer({ noServer: true, ...bounds, handleProtocols: () => SUBPROTOCOL });
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+  }
+
+  reaches(address: string): boolean {
+    return speaksTo(this.host, address);
+  }
+
+  /** Rejects with a sentence when the port is taken. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refused = (error: Error): void =>
+        reject(
+          new Error(`cannot listen on ${this.transport} ${this.host}:${this.port}: ${error.message}`, { cause: error }),
+        );
+      this.#server.once('error', refused);
+      this.#server.listen({ host: this.host, port: this.port, exclusive: true }, () => {
+        this.#server.off('error', refused);
+        // Later errors concern one connection attempt (no file descriptors left); listening goes on.
+        this.#server.on('error', () => undefined);
+        const address = this.#server.address();
+        if (address !== null && typeof address === 'object') this.port = address.port;
+        this.#pings = setInterval(() => this.#ping(), PING_MS);
+        resolve();
+      });
+    });
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => undefined); // the close that follows does the tidying
+    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim().toLowerCase());
+    if (!offered.includes(SUBPROTOCOL)) return refuse(socket, '400 Bad Request', 'the subprotocol has to be sip');
+    if (this.#peers.size >= MOST_CONNECTIONS) return refuse(socket, '503 Service Unavailable', 'too many connections');
+    this.#upgrades.handleUpgrade(request, socket, head, peer => this.#adopt(peer, request));
+  }
+
+  #adopt(socket: WebSocket, request: IncomingMessage): void {
+    const place = { host: plainAddress(request.socket.remoteAddress), port: request.socket.remotePort ?? 0 };
+    const key = `${place.host}:${place.port}`;
+    const peer: Peer = { socket, place, alive: true };
+    this.#peers.set(key, peer);
+    socket.on('message', data => this.#arrived(peer, data));
+    socket.on('pong', () => (peer.alive = true));
+    socket.on('error', () => undefined); // a frame too large, or none at all: the library closes and says why
+    socket.on('close', () => {
+      if (this.#peers.get(key) !== peer) return;
+      this.#peers.delete(key);
+      this.#ears.closed({ transport: this.transport, ...place });
+    });
+  }
+
+  #arrived(peer: Peer, raw: RawData): void {
+    const data = Buffer.isBuffer(raw) ? raw : Buffer.concat(Array.isArray(raw) ? raw : [Buffer.from(raw)]);
+    peer.alive = true;
+    if (data.equals(PING)) return peer.socket.send(PONG);
+    if (data.length <= PING.length) return;
+    const { host, port } = peer.place;
+    const local = { localAddress: this.#ears.localAddress(host), localPort: this.port };
+    const source = { transport: this.transport, address: host, port, ...local, size: data.length };
+    this.#ears.receive(parseDatagram(data), source);
+  }
+
+  #ping(): void {
+    for (const peer of this.#peers.values()) {
+      if (!peer.alive) peer.socket.terminate();
+      else peer.socket.ping();
+      peer.alive = false;
+    }
+  }
+
+  send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
+    const socket = this.#open(hop);
+    if (!socket) return void setImmediate(failed, new Error(`${hop.host}:${hop.port} has no WebSocket open`));
+    if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
+    // Text, because browsers hand it to their phones as it is (RFC 7118 5); what is no UTF-8 travels as bytes.
+    const binary = !isUtf8(data);
+    socket.send(data, { binary }, error => {
+      if (error) failed(error);
+    });
+  }
+
+  #open(hop: Hop): WebSocket | undefined {
+    const socket = this.#peers.get(`${hop.host}:${hop.port}`)?.socket;
+    return socket?.readyState === socket?.OPEN ? socket : undefined;
+  }
+
+  /** A stream tells of a lost connection by itself. */
+  probe(): void {
+    return;
+  }
+
+  connected(hop: Hop): boolean {
+    return this.#open(hop) !== undefined;
+  }
+
+  connections(): number {
+    return this.#peers.size;
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#pings);
+    for (const { socket } of this.#peers.values()) socket.terminate();
+    this.#peers.clear();
+    this.#server.closeAllConnections();
+    return new Promise(resolve => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+    });
+  }
+}
+
+/** Anything but an upgrade is told what this port is for. */
+function serverFor(certificates: Certificates | undefined): Server {
+  const timing = { headersTimeout: HANDSHAKE_MS, requestTimeout: HANDSHAKE_MS, noDelay: true };
+  const server = certificates
+    ? createSecureServer({ ...certificates.serverOptions(), ...timing, handshakeTimeout: HANDSHAKE_MS })
+    : createPlainServer(timing);
+  if (certificates) certificates.follow(server as ReturnType<typeof createSecureServer>);
+  server.on('request', (_request, response) => {
+    response.writeHead(426, { Upgrade: 'websocket', Connection: 'close', 'Content-Type': 'text/plain' });
+    response.end('This port speaks SIP over WebSocket (RFC 7118).\n');
+  });
+  return server;
+}
+
+function refuse(socket: Duplex, status: string, why: string): void {
+  socket.end(
+    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${why.length}\r\n\r\n${why}`,
+  );
+}
