@@ -5,13 +5,12 @@ import type { Identity } from '../http/authenticate.ts';
 import type { CustomerLog, CustomerLogs } from './customer-log.ts';
 import { keysOf, parseTopic, type Topic } from './topic.ts';
 
-/** Close codes: RFC 6455 section 7.4.1 and the IANA registry (1013). */
-export const CLOSE = { going_away: 1001, policy: 1008, internal: 1011, too_slow: 1013 } as const;
+/** Close codes: RFC 6455 section 7.4.1. */
+export const CLOSE = { going_away: 1001, policy: 1008, internal: 1011 } as const;
 export const MOST_TOPICS = 1000;
 
-/** Bytes waiting for a client that does not read; beyond it the connection is closed. */
+/** Bytes waiting for a client that reads slowly; beyond it events are dropped, and read again from the log later. */
 const MOST_BUFFERED = 1024 * 1024;
-const WRITE_TIMEOUT_MS = 10_000;
 
 const messageSchema = z.object({
   type: z.enum(['subscribe', 'unsubscribe']),
@@ -40,7 +39,9 @@ export class Connection {
   readonly #socket: WebSocket;
   readonly #logs: CustomerLogs;
   readonly #opened = new Map<string, CustomerLog>();
-  readonly #replaying = new Set<string>();
+  readonly #writeMs: number;
+  /** Customers whose events do not go out live now, and up to which sequence they were sent before. */
+  readonly #behind = new Map<string, number>();
   #identity: Identity;
   #subscriptions: Subscriptions = new Map();
   #work: Promise<void> = Promise.resolve();
@@ -48,15 +49,24 @@ export class Connection {
 
   readonly #take = (event: EventMessage, text: string): void => {
     const [, customerId = ''] = event.topic.split(':');
-    if (this.#replaying.has(customerId) || this.#isClosed || !matches(this.#subscriptions, event)) return;
-    if (this.#socket.bufferedAmount > MOST_BUFFERED)
-      return this.close(CLOSE.too_slow, 'too slow: resume with after_sequence');
-    this.#socket.send(text);
+    if (this.#behind.has(customerId) || this.#isClosed || !matches(this.#subscriptions, event)) return;
+    if (this.#socket.bufferedAmount > MOST_BUFFERED) this.#fallBehind(customerId, event.sequence - 1);
+    else this.#socket.send(text);
   };
 
-  /** `own` is the log of the identity's customer, open already: what happens from now on is in reach. */
-  constructor(given: { socket: WebSocket; identity: Identity; logs: CustomerLogs; own: CustomerLog }) {
+  /**
+   * `own` is the log of the identity's customer, open already: what happens from now on is in reach. `write_ms` is how
+   * long a client may take for one message.
+   */
+  constructor(given: {
+    socket: WebSocket;
+    identity: Identity;
+    logs: CustomerLogs;
+    own: CustomerLog;
+    write_ms: number;
+  }) {
     this.#socket = given.socket;
+    this.#writeMs = given.write_ms;
     this.#identity = given.identity;
     this.#logs = given.logs;
     given.own.listeners.add(this.#take);
@@ -90,7 +100,7 @@ export class Connection {
 
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
-    const impatience = setTimeout(() => this.#socket.terminate(), WRITE_TIMEOUT_MS);
+    const impatience = setTimeout(() => this.#socket.terminate(), this.#writeMs);
     impatience.unref();
     this.#socket.once('close', () => clearTimeout(impatience));
   }
@@ -111,10 +121,22 @@ export class Connection {
     const message = text === undefined ? undefined : parseMessage(text);
     if (!message) return;
     this.#socket.pause();
-    this.#work = this.#work
-      .then(async () => this.#obey(message))
-      .catch(() => this.close(CLOSE.internal, 'the event log cannot be read'))
-      .then(() => this.#socket.resume());
+    void this.#then(() => this.#obey(message)).then(() => this.#socket.resume());
+  }
+
+  /** Does one thing after the other; resolves when it is done. */
+  #then(work: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(work).catch(() => this.close(CLOSE.internal, 'the event log cannot be read'));
+    return this.#work;
+  }
+
+  /** What a client is too slow for is dropped here and read again from the log, when it has taken what waits for it. */
+  #fallBehind(customerId: string, sent: number): void {
+    this.#behind.set(customerId, sent);
+    void this.#then(async () => {
+      const log = this.#opened.get(customerId);
+      if (log && this.#behind.has(customerId)) await this.#replay(log, sent, new Map());
+    });
   }
 
   async #obey(message: ClientMessage): Promise<void> {
@@ -134,39 +156,37 @@ export class Connection {
     const before = new Map(this.#subscriptions);
     const from = Math.min(after ?? log.position, log.position);
     for (const key of topics) this.#subscriptions.set(key, Math.min(from, before.get(key) ?? Infinity));
-    if (from === log.position) return;
-    this.#replaying.add(log.customerId);
-    try {
-      await this.#replay(log, from, before);
-    } finally {
-      this.#replaying.delete(log.customerId);
-    }
+    if (from < log.position) await this.#replay(log, from, before);
   }
 
   /**
-   * Sends what happened since `from`, at the pace of the client. Up to the present end of the log the earlier
-   * subscriptions have delivered their share already; what is added meanwhile is read here too, so nothing is passed
-   * over or sent twice.
+   * Sends what happened since `from`, at the pace of the client. Of what was sent live, the subscriptions of `before` have
+   * delivered their share already; what is added meanwhile is read here too, so nothing is passed over or sent twice.
    */
   async #replay(log: CustomerLog, from: number, before: Subscriptions): Promise<void> {
-    const joined = log.position;
-    let position = from;
-    while (position < log.position && !this.#isClosed) {
-      const read = await log.after(position);
-      // What the log has not handed to its listeners yet comes to us live, once we have caught up.
-      const events = read.filter(event => event.sequence <= log.position);
-      const fresh = events.filter(event => event.sequence > joined || !matches(before, event));
-      const wanted = fresh.filter(event => matches(this.#subscriptions, event));
-      await this.#sendAll(wanted.map(event => JSON.stringify(event)));
-      position = events.at(-1)?.sequence ?? log.position;
+    const sent = this.#behind.get(log.customerId) ?? log.position;
+    this.#behind.set(log.customerId, sent);
+    let position = Math.min(from, sent);
+    try {
+      while (position < log.position && !this.#isClosed) {
+        const read = await log.after(position);
+        // What the log has not handed to its listeners yet comes to us live, once we have caught up.
+        const events = read.filter(event => event.sequence <= log.position);
+        const fresh = events.filter(event => event.sequence > sent || !matches(before, event));
+        for (const event of fresh) if (matches(this.#subscriptions, event)) await this.#write(JSON.stringify(event));
+        position = events.at(-1)?.sequence ?? log.position;
+      }
+    } finally {
+      this.#behind.delete(log.customerId);
     }
   }
 
-  async #sendAll(texts: string[]): Promise<void> {
-    if (texts.length === 0) return;
-    const impatience = setTimeout(() => this.#socket.terminate(), WRITE_TIMEOUT_MS);
+  /** Resolves when the message has left, and all before it; a client that takes too long is given up. */
+  async #write(text: string): Promise<void> {
+    if (this.#isClosed) return;
+    const impatience = setTimeout(() => this.#socket.terminate(), this.#writeMs);
     // A failed write means a closed socket, which the loop above sees.
-    await Promise.all(texts.map(text => new Promise<void>(resolve => this.#socket.send(text, () => resolve()))));
+    await new Promise<void>(resolve => this.#socket.send(text, () => resolve()));
     clearTimeout(impatience);
     this.#heard = Date.now();
   }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { PlatformError } from '#contract/errors';
 import type { Identity } from '../http/authenticate.ts';
+import { permit } from '../http/permit.ts';
 import { refuseUpgrade } from '../http/refuse-upgrade.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { streamPath } from '../streams/path.ts';
@@ -12,7 +13,16 @@ import { CLOSE, Connection } from './connection.ts';
 import { CustomerLogs, type CustomerLog } from './customer-log.ts';
 import type { LogFeed } from './feed.ts';
 
-export const WEBSOCKET_PATH = '/v1.0/ws';
+/** Where clients connect: anybody, and agents who logged in. */
+export const WEBSOCKET_PATHS = ['/v1.0/ws', '/v1.0/service_agents/ws'] as const;
+type WebSocketPath = (typeof WEBSOCKET_PATHS)[number];
+
+const pathOf = (url: string | undefined): WebSocketPath | undefined =>
+  WEBSOCKET_PATHS.find(path => path === url?.split('?')[0]);
+
+/** Pings, and how long a silent client or a write is waited for, in milliseconds (accounts-and-plumbing 26.1). */
+export const TIMES = { ping_ms: 10_000, silence_ms: 60_000, write_ms: 10_000, identify_ms: 60_000 } as const;
+
 const POLL_MS = 2000;
 const MOST_CONNECTIONS = 5000;
 /** A thousand topics of four parts fit. */
@@ -27,15 +37,17 @@ interface EventSocketOptions {
   feed: LogFeed;
   identify: Identify;
   log: Logger;
-  /** Pause between pings; 10 000. */
+  /** Pause between pings. */
   ping_ms?: number;
-  /** A client that is silent for so long is gone; 60 000. */
+  /** A client that is silent for so long is gone. */
   silence_ms?: number;
-  /** How often the credential of every connection is looked at again; 60 000. */
+  /** So is one that takes so long to read one message. */
+  write_ms?: number;
+  /** How often the credential of every connection is looked at again. */
   identify_ms?: number;
 }
 
-/** GET /v1.0/ws: events over WebSocket, in the order of the customer's sequence, each once (accounts-and-plumbing 26). */
+/** GET /v1.0/ws and /v1.0/service_agents/ws: events over WebSocket, in the order of the customer's sequence, each once (accounts-and-plumbing 26). */
 export class EventSocket {
   readonly #given: Required<EventSocketOptions>;
   readonly #logs: CustomerLogs;
@@ -46,7 +58,7 @@ export class EventSocket {
   #stopped = false;
 
   constructor(given: EventSocketOptions) {
-    this.#given = { ping_ms: 10_000, silence_ms: 60_000, identify_ms: 60_000, ...given };
+    this.#given = { ...TIMES, ...given };
     this.#logs = new CustomerLogs(given);
   }
 
@@ -92,18 +104,18 @@ export class EventSocket {
   };
 
   async #admit(request: IncomingMessage): Promise<Identity> {
-    if (request.url?.split('?')[0] !== WEBSOCKET_PATH)
-      throw new PlatformError('ROUTE_NOT_FOUND', 'There is no WebSocket here.');
+    if (!pathOf(request.url)) throw new PlatformError('ROUTE_NOT_FOUND', 'There is no WebSocket here.');
     if (this.#stopped || this.#connections.size >= MOST_CONNECTIONS)
       throw new PlatformError('SERVICE_UNAVAILABLE', 'No more connections at the moment.');
     return this.#identify(request, true);
   }
 
-  /** Borrowed power is not for listening (accounts-and-plumbing 26.1). */
+  /** Borrowed power is not for listening, and the agents' address is for agents (accounts-and-plumbing 26.1, 6.4). */
   async #identify(request: IncomingMessage, counted: boolean): Promise<Identity> {
     const identity = await this.#given.identify(request, counted);
     if (identity.kind === 'delegate')
       throw new PlatformError('AUTHENTICATION_REQUIRED', 'A delegate token cannot listen to events.');
+    if (pathOf(request.url) === '/v1.0/service_agents/ws') permit(identity, 'login');
     return identity;
   }
 
@@ -117,7 +129,7 @@ export class EventSocket {
   }
 
   #welcome(socket: WebSocket, request: IncomingMessage, identity: Identity, own: CustomerLog): void {
-    const connection = new Connection({ socket, identity, own, logs: this.#logs });
+    const connection = new Connection({ socket, identity, own, logs: this.#logs, write_ms: this.#given.write_ms });
     this.#connections.set(connection, request);
     socket.once('close', () => this.#connections.delete(connection));
     socket.on('error', error => this.#given.log.debug({ err: error }, 'WebSocket client broke the protocol'));

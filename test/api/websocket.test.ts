@@ -1,16 +1,16 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import type { EventMessage } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { hashOfToken, newAccesskeyToken } from '../../control-api/auth/secrets.ts';
-import { signAgentToken } from '../../control-api/auth/token.ts';
+import { signAgentToken, signDelegateToken, signDirectToken } from '../../control-api/auth/token.ts';
 import { LogFeed } from '../../control-api/events/feed.ts';
 import { appendEvent } from '../../control-api/events/log.ts';
-import { EventSocket } from '../../control-api/events/websocket.ts';
+import { EventSocket, TIMES } from '../../control-api/events/websocket.ts';
 import { Authenticator } from '../../control-api/http/authenticate.ts';
 import { PERMISSION } from '../../control-api/http/permit.ts';
 import { addCustomer, eventually, openRig, type EventRig } from './events-rig.ts';
@@ -50,12 +50,15 @@ describe('events over WebSocket', function () {
   let sockets: EventSocket;
   let base: string;
   let open: Listener[] = [];
+  /** The server's side of every connection. */
+  const accepted = new Set<Socket>();
 
   before(async function () {
     this.timeout(60_000);
     rig = await openRig();
     server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
+    server.on('connection', socket => accepted.add(socket));
     base = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/v1.0/ws`;
     const authenticator = new Authenticator(rig.db, SECRET);
     feed = new LogFeed(rig);
@@ -135,6 +138,106 @@ describe('events over WebSocket', function () {
     assert.deepEqual(await refusal(base), { status: 401, reason: 'AUTHENTICATION_REQUIRED' });
     assert.deepEqual(await refusal(`${base}?accesskey=tk_wrong`), { status: 401, reason: 'INVALID_CREDENTIALS' });
     assert.deepEqual(await refusal(`${base}x`), { status: 404, reason: 'ROUTE_NOT_FOUND' });
+  });
+
+  it('pings every 10 s, and waits 60 s for a sign of life and 10 s for a write', () => {
+    const { ping_ms, silence_ms, write_ms } = TIMES;
+    assert.deepEqual({ ping_ms, silence_ms, write_ms }, { ping_ms: 10_000, silence_ms: 60_000, write_ms: 10_000 });
+  });
+
+  describe('credentials, by address', () => {
+    const customerOf = (given: Record<string, unknown> = {}): Promise<string> =>
+      addCustomer(rig.db).then(async id => {
+        await rig
+          .db('customers')
+          .where({ id })
+          .update({ status: 'active', ...given });
+        return id;
+      });
+    const direct = async (customer_id: string): Promise<string> => {
+      const bound = { resource_type: 'ai', resource_id: newId(), allowed_resource_types: ['aicall'] };
+      const rest = { allowed_resource_id: newId(), scope_version: 1, hash_digest: 'x' };
+      return (await signDirectToken(SECRET, { customer_id, ...bound, ...rest })).token;
+    };
+    const delegate = async (customer_id: string): Promise<string> => {
+      const { id } = await agent(customer_id, PERMISSION.super_admin);
+      return (await signDelegateToken(SECRET, { sub: id, jti: newId(), customer_id })).token;
+    };
+    const login = async (customer: string): Promise<string> => (await agent(customer, PERMISSION.agent)).token;
+
+    /** What the two addresses answer (26.1): 101, or the reason of the refusal. */
+    const rows: [name: string, query: () => Promise<string>, ws: string, agents: string][] = [
+      ['a login', async () => `token=${await login(await customerOf())}`, '101', '101'],
+      [
+        'an accesskey',
+        async () => `accesskey=${await accesskey(await customerOf())}`,
+        '101',
+        'DIRECT_ACCESS_NOT_SUPPORTED',
+      ],
+      ['a direct token', async () => `token=${await direct(await customerOf())}`, '101', 'DIRECT_ACCESS_NOT_SUPPORTED'],
+      [
+        'a delegate token',
+        async () => `token=${await delegate(await customerOf())}`,
+        'AUTHENTICATION_REQUIRED',
+        'AUTHENTICATION_REQUIRED',
+      ],
+      ['nothing', () => Promise.resolve(''), 'AUTHENTICATION_REQUIRED', 'AUTHENTICATION_REQUIRED'],
+      ['a wrong token', () => Promise.resolve('token=x'), 'INVALID_CREDENTIALS', 'INVALID_CREDENTIALS'],
+      [
+        'an accesskey under the name of a token',
+        async () => `token=${await accesskey(await customerOf())}`,
+        'INVALID_CREDENTIALS',
+        'INVALID_CREDENTIALS',
+      ],
+      [
+        'a login of a frozen account',
+        async () => `token=${await login(await customerOf({ status: 'frozen' }))}`,
+        'ACCOUNT_FROZEN',
+        'ACCOUNT_FROZEN',
+      ],
+      [
+        'a login of an expired account',
+        async () => `token=${await login(await customerOf({ status: 'expired' }))}`,
+        'ACCOUNT_EXPIRED',
+        'ACCOUNT_EXPIRED',
+      ],
+      [
+        'a login of a deleted account',
+        async () => `token=${await login(await customerOf({ status: 'deleted' }))}`,
+        'ACCOUNT_DELETED',
+        'ACCOUNT_DELETED',
+      ],
+    ];
+    for (const [name, query, ws, agents] of rows)
+      it(`${name}: ${ws} at /ws, ${agents} at /service_agents/ws`, async () => {
+        const given = await query();
+        const paths: [string, string][] = [
+          [base, ws],
+          [base.replace('/ws', '/service_agents/ws'), agents],
+        ];
+        for (const [url, expected] of paths) {
+          const socket = new WebSocket(`${url}?${given}`, { origin: 'https://elsewhere.example' });
+          const opened = once(socket, 'open').then(() => '101');
+          const refused = once(socket, 'unexpected-response').then(async ([, response]) => {
+            let body = '';
+            for await (const chunk of response as NodeJS.ReadableStream) body += String(chunk);
+            return (JSON.parse(body) as { error: { reason: string } }).error.reason;
+          });
+          assert.equal(await Promise.race([opened, refused]), expected, url);
+          opened.catch(() => undefined);
+          refused.catch(() => undefined);
+          socket.terminate();
+        }
+      });
+
+    it('the header and the cookie carry a token as well as the query', async () => {
+      const token = await login(await customerOf());
+      for (const headers of [{ Authorization: `Bearer ${token}` }, { Cookie: `token=${token}` }]) {
+        const socket = new WebSocket(base, { headers });
+        await once(socket, 'open');
+        socket.terminate();
+      }
+    });
   });
 
   it('delivers by topics of two, three and four parts and by star, one copy however many match', async () => {
@@ -316,33 +419,62 @@ describe('events over WebSocket', function () {
     assert.deepEqual(client.sequences, countTo(5));
   });
 
-  it('closes a client that does not read instead of keeping events for it without bound', async () => {
-    const customer = await addCustomer(rig.db);
-    const client = await listen(customer);
-    client.subscribe([`customer_id:${customer}`]);
-    await quiet(client, customer);
-    client.socket.pause();
-    const data = { text: 'x'.repeat(500_000) };
-    const base_event = { customer_id: customer, event_type: 'flow_updated' as const, resource: 'flow', request_id: '' };
-    for (let n = 0; n < 60; n++)
-      await rig.db.transaction(trx => appendEvent(trx, { ...base_event, resource_id: newId(), data }));
-    await new Promise(resolve => setTimeout(resolve, 300));
-    client.socket.resume();
-    assert.deepEqual(await client.closed, { code: 1013, reason: 'too slow: resume with after_sequence' });
-    assert.ok(client.heard.length < 60);
+  describe('a client that reads slowly', () => {
+    const wide = async (customer: string, count: number): Promise<void> => {
+      const base_event = { customer_id: customer, event_type: 'flow_updated' as const, resource: 'flow' };
+      const given = { ...base_event, request_id: '', data: { text: 'x'.repeat(500_000) } };
+      for (let n = 0; n < count; n++)
+        await rig.db.transaction(trx => appendEvent(trx, { ...given, resource_id: newId() }));
+    };
+    const waiting = (): number => Math.max(0, ...[...accepted].map(socket => socket.writableLength));
+
+    it('costs a bounded memory, and gets every event once and in order when it reads again', async () => {
+      const customer = await addCustomer(rig.db);
+      const [slow, quick] = [await listen(customer), await listen(customer)];
+      for (const client of [slow, quick]) client.subscribe([`customer_id:${customer}`]);
+      await Promise.all([quiet(slow, customer), quiet(quick, customer)]);
+      slow.socket.pause();
+      await wide(customer, 60);
+      await eventually('the quick one has all', () => quick.sequences.at(-1) === 62);
+      assert.ok(waiting() > 500_000 && waiting() < 3_000_000, `${waiting()} bytes wait`);
+      slow.socket.resume();
+      await happen(customer);
+      await eventually('the slow one has all', () => slow.sequences.at(-1) === 63);
+      assert.deepEqual(slow.sequences.slice(-61), countTo(63, 3));
+      assert.equal(slow.socket.readyState, WebSocket.OPEN);
+    });
+
+    it('hears a topic it adds meanwhile, and no event twice when it resumes', async () => {
+      const customer = await addCustomer(rig.db);
+      const slow = await listen(customer);
+      slow.subscribe([`customer_id:${customer}:flow`]);
+      await quiet(slow, customer); // takes sequence 1
+      slow.socket.pause();
+      await wide(customer, 30);
+      await happen(customer, { resource: 'call' });
+      slow.subscribe([`customer_id:${customer}`], { after_sequence: 1 });
+      slow.socket.resume();
+      await eventually('all of them', () => slow.heard.length >= 32);
+      assert.deepEqual(
+        (await quiet(slow, customer)).map(each => each.sequence).sort((a, b) => a - b),
+        countTo(32, 2),
+      );
+    });
   });
 
   describe('while a connection stands', () => {
     let impatient: EventSocket;
     let other: Server;
     let address: string;
+    const elsewhere = new Set<Socket>();
     before(async () => {
       other = createServer().listen(0, '127.0.0.1');
+      other.on('connection', socket => elsewhere.add(socket));
       await once(other, 'listening');
       address = `ws://127.0.0.1:${(other.address() as AddressInfo).port}/v1.0/ws`;
       const authenticator = new Authenticator(rig.db, SECRET);
       const identify = authenticator.identify.bind(authenticator);
-      const quick = { ping_ms: 30, silence_ms: 200, identify_ms: 30 };
+      const quick = { ping_ms: 30, silence_ms: 200, identify_ms: 30, write_ms: 300 };
       impatient = new EventSocket({ ...rig, ...quick, server: other, database: rig.db, feed, identify });
       impatient.start();
     });
@@ -363,6 +495,27 @@ describe('events over WebSocket', function () {
       const [dead, alive] = [await dial(query, false), await dial(query)];
       assert.equal((await dead.closed).code, 1006);
       assert.equal(alive.socket.readyState, WebSocket.OPEN);
+    });
+
+    it('ends a client that takes nothing for the write timeout; it resumes and misses nothing', async () => {
+      const customer = await addCustomer(rig.db);
+      const query = `accesskey=${await accesskey(customer)}`;
+      const stuck = await dial(query);
+      stuck.subscribe([`customer_id:${customer}`]);
+      await quiet(stuck, customer);
+      stuck.socket.pause();
+      const given = { customer_id: customer, event_type: 'flow_updated' as const, resource: 'flow', request_id: '' };
+      const data = { text: 'x'.repeat(500_000) };
+      for (let n = 0; n < 40; n++)
+        await rig.db.transaction(trx => appendEvent(trx, { ...given, resource_id: newId(), data }));
+      const gone = (): boolean => [...elsewhere].every(socket => socket.destroyed);
+      await eventually('the server gave it up', gone);
+      stuck.socket.resume();
+      assert.equal((await stuck.closed).code, 1006);
+      const again = await dial(query);
+      again.subscribe([`customer_id:${customer}`], { after_sequence: stuck.sequences.at(-1) ?? 0 });
+      await eventually('the rest', () => again.sequences.at(-1) === 41);
+      assert.deepEqual([...stuck.sequences, ...again.sequences].slice(-40), countTo(41, 2));
     });
 
     it('closes with 1008 when the accesskey is deleted or the agent loses its permission', async () => {
