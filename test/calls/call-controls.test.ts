@@ -190,7 +190,11 @@ describe('what the API does to the sound of a call', function () {
     try {
       const phone = await (await office.registered('1001')).dial(office.stack.welcome.number);
       await phone.ringing();
-      const [call] = await office.calls(1);
+      const [call] = await eventually(
+        'the call that rings', // the phone may hear 180 before the list has the call
+        () => office.calls(1),
+        ([one]) => one?.direction === 'incoming' && one.status === 'ringing',
+      );
       assert(call);
       assert.deepEqual(await reasonOf('POST', call.id, 'moh'), [409, 'CALL_STATE_INVALID']);
       await control('POST', call.id, 'talk', { text: 'Good morning, and thank you for calling us.' });
