@@ -25,6 +25,12 @@ export const RELEASE_CAUSES = [
   'answered_elsewhere',
   'no_user_response',
   'unallocated',
+  'number_changed',
+  'invalid_number',
+  'network_out_of_order',
+  'not_implemented',
+  'destination_out_of_order',
+  'temporary_failure',
   'dial_timeout',
   'max_duration',
   'amd',
@@ -71,15 +77,40 @@ const SIP_CAUSES: Record<number, ReleaseCause> = {
   403: 'call_rejected',
   404: 'unallocated',
   408: 'no_user_response',
+  410: 'number_changed',
   480: 'no_answer',
+  484: 'invalid_number',
   486: 'user_busy',
   487: 'normal_clearing',
+  500: 'network_out_of_order',
+  501: 'not_implemented',
+  502: 'destination_out_of_order',
+  503: 'temporary_failure',
   600: 'user_busy',
   603: 'call_rejected',
 };
 
 /** The release cause a final SIP response stands for (accounts-and-plumbing 23.2). */
 export const causeOfSipStatus = (status: number): ReleaseCause => SIP_CAUSES[status] ?? 'failure';
+
+/** Causes that another carrier would not change (accounts-and-plumbing 23.2). */
+const DECIDED: readonly ReleaseCause[] = [
+  'normal_clearing',
+  'user_busy',
+  'no_answer',
+  'call_rejected',
+  'answered_elsewhere',
+  'max_duration',
+  'amd',
+];
+
+/**
+ * Whether a call that failed may be tried by another route (accounts-and-plumbing 23.2). Nobody is dialled again who
+ * declined for everywhere (6xx, RFC 3261 section 21.6).
+ * @param status the far end's answer; 0 for none
+ */
+export const deservesAnotherRoute = (cause: ReleaseCause, status: number): boolean =>
+  status < 600 && !DECIDED.includes(cause);
 
 const REQUESTED: Partial<Record<HangupReason, ReleaseCause>> = {
   busy: 'user_busy',
@@ -97,6 +128,12 @@ const REFUSALS: Partial<Record<ReleaseCause, number>> = {
   call_rejected: 603,
   unallocated: 404,
   no_user_response: 408,
+  number_changed: 410,
+  invalid_number: 484,
+  network_out_of_order: 500,
+  not_implemented: 501,
+  destination_out_of_order: 502,
+  temporary_failure: 503,
   failure: 500,
 };
 
@@ -109,8 +146,14 @@ const Q850: Record<ReleaseCause, number> = {
   no_user_response: 18,
   no_answer: 19,
   call_rejected: 21,
+  number_changed: 22,
+  destination_out_of_order: 27,
+  invalid_number: 28,
+  network_out_of_order: 38,
   answered_elsewhere: 26,
   failure: 41,
+  temporary_failure: 41,
+  not_implemented: 79,
   dial_timeout: 102,
   max_duration: 102,
 };

@@ -36,6 +36,14 @@ export const keys = {
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
   /** String with expiry: JSON of a `CarrierHealth`, what the latest OPTIONS to a provider found. */
   carrierHealth: (providerId: string) => `tl:carrier:${providerId}:health`,
+  /** String with expiry: a media-app asks the carriers for this round. */
+  carrierRound: 'tl:carrier:round',
+  /** String with a lease: id of the node that keeps the registration at a provider. */
+  carrierRegistrar: (providerId: string) => `tl:carrier:${providerId}:registrar`,
+  /** Hash, node id → calls it holds: how many calls there are under a ceiling (`provider:<id>`, `customer:<id>`). */
+  callPlaces: (scope: string) => `tl:places:${scope}`,
+  /** String with expiry: when the next call under a ceiling is due, milliseconds since the epoch. */
+  callRate: (scope: string) => `tl:rate:${scope}`,
   /** String: the secret that signs digest nonces, shared by all nodes. */
   nonceSecret: 'tl:secret:nonce',
   /** String with expiry: when a customer's bucket of a tier of rate limits is full again, in microseconds. */

@@ -11,6 +11,10 @@ import { Recovery } from './call/recovery.ts';
 import { createCalls } from './call/create.ts';
 import { StateStore } from './call/state-store.ts';
 import { adoptConference } from './conference/session.ts';
+import { CarrierCallers } from './carrier/callers.ts';
+import { CarrierHealthCheck } from './carrier/health-check.ts';
+import { CarrierRegistrations } from './carrier/registration.ts';
+import { Carriers } from './carrier/carriers.ts';
 import { CommandWorker } from './commands/worker.ts';
 import { privateTargetsAllowed, type Settings } from './config.ts';
 import { Directory } from './directory.ts';
@@ -54,6 +58,9 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   };
   const recovery = new Recovery(redis, services.store, estate, settings.LEASE_MS / 2, log);
   const worker = new CommandWorker(services, redis, settings.REDIS_URL);
+  const { sip, directory } = services;
+  const carrierHealth = new CarrierHealthCheck({ redis, directory, sip, everyMs: settings.CARRIER_CHECK_MS, log });
+  const registrations = new CarrierRegistrations({ redis, node, directory, sip, log });
 
   await services.directory.ready();
   await services.road.start();
@@ -61,11 +68,15 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   await lease.start();
   recovery.start();
   worker.start();
+  carrierHealth.start();
+  registrations.start();
   log.info({ node }, 'ready');
 
   return {
     stop: async () => {
       await worker.stop();
+      carrierHealth.stop();
+      await registrations.stop();
       recovery.stop();
       await drain(services);
       await services.sip.flush();
@@ -88,6 +99,8 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     settings,
     log,
     sip,
+    carriers: new Carriers(redis, node, sip, log),
+    carrierCallers: new CarrierCallers(directory),
     directory,
     store: new StateStore(redis, node),
     registry: new CallRegistry(),

@@ -34,6 +34,8 @@ const serverList = (scheme: string, defaultPort: number) =>
 
 const milliseconds = (fallback: number) => z.coerce.number().int().min(1).default(fallback);
 
+const ceiling = (fallback: number) => z.coerce.number().int().min(0).default(fallback);
+
 /** Every setting of media-app (environment variables). */
 export const settingsSchema = z.object({
   SIP_SERVERS: serverList('drachtio', 9022).describe(
@@ -66,6 +68,11 @@ export const settingsSchema = z.object({
   MAX_CALL_MS: milliseconds(3_600_000).describe('How long a call may last.'),
   HEALTH_CHECK_MS: milliseconds(10_000).describe('How often a silent leg is asked whether it is still there.'),
   CONFERENCE_CHECK_MS: milliseconds(5_000).describe('How often participants of conferences are looked after.'),
+  CUSTOMER_MAX_CALLS: ceiling(200).describe(
+    'Most calls to telephones that a customer may have at a time; 0: any number.',
+  ),
+  CUSTOMER_MAX_CALLS_PER_SECOND: ceiling(20).describe('Most new ones in a second; 0: any number.'),
+  CARRIER_CHECK_MS: milliseconds(60_000).describe('How often carriers are asked whether they are there.'),
   LEASE_MS: milliseconds(5_000).describe('How long a media-app that went silent still owns its calls.'),
 });
 

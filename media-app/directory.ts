@@ -2,7 +2,9 @@ import pg from 'pg';
 import type { Action } from '#contract/action';
 import { type Address, addressSchema, extensionKey } from '#contract/address';
 import type { FlowTemplate } from '#contract/flow';
+import { DEFAULT_ROUTES_OWNER } from '#contract/carrier';
 import { EMPTY_ID, isId } from '#contract/ids';
+import type { Provider } from './carrier/provider.ts';
 
 export interface Customer {
   id: string;
@@ -56,6 +58,39 @@ const AGENT_OF = `
     WHERE own ->> 'type' = $2
       AND (own ->> 'target' IN ($3, $4) OR ($2 = 'extension' AND own ->> 'target_name' IN ($3, $4))))
   ORDER BY tm_create LIMIT 1`;
+
+/** What a customer may call (accounts-and-plumbing 16). */
+export interface OutboundConfig {
+  destination_whitelist: string[];
+  codecs: string;
+}
+
+/** The line of a customer's own exchange (accounts-and-plumbing 21). */
+export interface Trunk {
+  id: string;
+  customer_id: string;
+  domain_name: string;
+  auth_types: string[];
+  username: string;
+  password: string;
+  allowed_ips: string[];
+}
+
+const PROVIDER = `SELECT p.id, p.name, p.hostname, p.tech_prefix, p.tech_postfix, p.tech_headers, p.codecs, p.username,
+  p.password, p.register, p.allowed_ips, p.max_calls, p.max_calls_per_second FROM providers p`;
+
+/** The customer's routes to the number, then its own for all, then everybody's (23.1); a provider may come twice. */
+const ROUTED = `${PROVIDER} JOIN routes r ON r.provider_id = p.id
+  WHERE r.customer_id IN ($1, '${DEFAULT_ROUTES_OWNER}') AND r.target IN ($2, 'all')
+    AND r.tm_delete IS NULL AND p.tm_delete IS NULL
+  ORDER BY r.customer_id = '${DEFAULT_ROUTES_OWNER}', r.target = 'all', r.priority, r.tm_create`;
+
+/** The number given when it is the customer's own, else the default one (25.4). */
+const SOURCE_NUMBER = `SELECT n.number FROM numbers n LEFT JOIN outbound_configs o
+    ON o.default_outgoing_source_number_id = n.id AND o.customer_id = n.customer_id AND o.tm_delete IS NULL
+  WHERE n.customer_id = $1 AND n.type = 'normal' AND n.status = 'active' AND n.tm_delete IS NULL
+    AND (n.number = $2 OR o.id IS NOT NULL)
+  ORDER BY n.number = $2 DESC LIMIT 1`;
 
 /** What a direct hash leads to (accounts-and-plumbing 20.2). */
 export interface DirectResource {
@@ -154,6 +189,39 @@ export class Directory {
     return row && { ...row, on_complete_flow_id: row.on_complete_flow_id ?? EMPTY_ID };
   }
 
+  /** What a customer may call; `undefined` when nothing says so. */
+  async outboundConfig(customerId: string): Promise<OutboundConfig | undefined> {
+    const sql =
+      'SELECT destination_whitelist, codecs FROM outbound_configs WHERE customer_id = $1 AND tm_delete IS NULL';
+    return this.#one<OutboundConfig>('outbound-config', sql, [customerId]);
+  }
+
+  /** The number a customer may call telephones with: the one given, else its default; `undefined` when it has neither. */
+  async sourceNumber(customerId: string, given: string): Promise<string | undefined> {
+    return (await this.#one<{ number: string }>('source-number', SOURCE_NUMBER, [customerId, given]))?.number;
+  }
+
+  /** The live providers with a route to a calling code, in the order of their routes. */
+  async routedProviders(customerId: string, callingCode: string): Promise<Provider[]> {
+    return this.#all<Provider>('routed-providers', ROUTED, [customerId, callingCode]);
+  }
+
+  async provider(id: string): Promise<Provider | undefined> {
+    return this.#one<Provider>('provider', `${PROVIDER} WHERE p.id = $1 AND p.tm_delete IS NULL`, [id]);
+  }
+
+  /** Every live provider. */
+  async providers(): Promise<Provider[]> {
+    return this.#all<Provider>('providers', `${PROVIDER} WHERE p.tm_delete IS NULL ORDER BY p.tm_create`, []);
+  }
+
+  /** The live trunk of `{domain_name}.trunk.{domain}`. */
+  async trunk(domainName: string): Promise<Trunk | undefined> {
+    const columns = 'id, customer_id, domain_name, auth_types, username, password, allowed_ips';
+    const sql = `SELECT ${columns} FROM trunks WHERE domain_name = $1 AND tm_delete IS NULL`;
+    return this.#one<Trunk>('trunk', sql, [domainName]);
+  }
+
   /** Resolves once the tables exist: control-api may still be migrating on a first start. */
   async ready(): Promise<void> {
     for (;;) {
@@ -172,7 +240,10 @@ export class Directory {
   }
 
   async #one<R>(name: string, text: string, values: string[]): Promise<R | undefined> {
-    const { rows } = await this.#pool.query<R & pg.QueryResultRow>({ name, text, values });
-    return rows[0];
+    return (await this.#all<R>(name, text, values))[0];
+  }
+
+  async #all<R>(name: string, text: string, values: string[]): Promise<R[]> {
+    return (await this.#pool.query<R & pg.QueryResultRow>({ name, text, values })).rows;
   }
 }

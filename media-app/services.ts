@@ -1,6 +1,8 @@
 import type { Groupcall } from '#contract/groupcall';
 import type { HttpAnswer, HttpRequest } from '#flow/action';
 import type { AudioRoad } from './audio/road.ts';
+import type { CarrierCallers } from './carrier/callers.ts';
+import type { Carriers } from './carrier/carriers.ts';
 import type { CallRequest, CreatedCalls } from './call/request.ts';
 import type { GroupcallRequest } from './groupcall/create.ts';
 import type { CallRegistry } from './call/registry.ts';
@@ -22,6 +24,8 @@ export interface Services {
   directory: Directory;
   registry: CallRegistry;
   sip: SipServers;
+  carriers: Carriers;
+  carrierCallers: CarrierCallers;
   contacts: Contacts;
   media: MediaServers;
   audio: AudioLibrary;

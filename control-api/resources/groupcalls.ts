@@ -55,6 +55,7 @@ const create = defineRoute({
     'INVALID_VARIABLES',
     'INVALID_ACTION_TYPE',
     'IDENTITY_VERIFICATION_REQUIRED',
+    'RESOURCE_LIMIT_EXCEEDED',
     'REQUEST_TIMEOUT',
   ],
   async handle(request) {

@@ -1,12 +1,14 @@
 import { type Address, isVirtualNumber } from '#contract/address';
 import { PlatformError } from '#contract/errors';
-import type { Customer } from '../directory.ts';
+import { placeOf } from '../carrier/country.ts';
+import type { Customer, OutboundConfig } from '../directory.ts';
 
 /** One destination of a request, and what is known of who asks. */
 export interface Candidate {
   source: Address;
   destination: Address;
   customer: Customer | undefined;
+  config: OutboundConfig | undefined;
 }
 
 /** One rule a destination must pass before it is dialled. */
@@ -22,11 +24,22 @@ export interface Check {
 const DIALABLE: readonly Address['type'][] = ['tel', 'sip', 'agent', 'extension'];
 
 /** A number outside this installation. */
-const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
+export const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
+
+/** Only countries that the customer has named may be called, and numbers of no country never (accounts-and-plumbing 16). */
+const notListed = (number: string, whitelist: string[]): PlatformError | undefined => {
+  const country = placeOf(number)?.country;
+  if (country !== undefined && whitelist.includes(country)) return undefined;
+  const where = country === undefined ? 'no country that is known' : country.toUpperCase();
+  return new PlatformError(
+    'PERMISSION_DENIED',
+    `${number} lies in ${where}, which is not in the destination_whitelist of the outbound config.`,
+  );
+};
 
 /**
  * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6). Between `identity` and
- * the search for a way (`destinations.ts`) is the place of balance, outbound config and whitelist; whether a number has a
+ * the outbound config is the place of balance; whether a number has a
  * route and a valid source is for the way to say.
  */
 export const ADMISSION: readonly Check[] = [
@@ -51,6 +64,16 @@ export const ADMISSION: readonly Check[] = [
       customer?.identity_verification_status === 'verified'
         ? undefined
         : new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Telephone numbers need a verified identity.'),
+  },
+  {
+    name: 'outbound config',
+    refuse: ({ config }) =>
+      config ? undefined : new PlatformError('PERMISSION_DENIED', 'The account has no outbound config.'),
+  },
+  {
+    name: 'whitelist',
+    about: isPstn,
+    refuse: ({ destination, config }) => notListed(destination.target, config?.destination_whitelist ?? []),
   },
 ];
 

@@ -13,6 +13,12 @@ const TELLING: ReleaseCause[] = [
   'dial_timeout',
   'no_user_response',
   'unallocated',
+  'number_changed',
+  'invalid_number',
+  'destination_out_of_order',
+  'network_out_of_order',
+  'not_implemented',
+  'temporary_failure',
 ];
 
 /**

@@ -1,5 +1,6 @@
 import { type Address, extensionKey } from '#contract/address';
 import { PlatformError } from '#contract/errors';
+import { telWay } from '../carrier/tel-way.ts';
 import type { Services } from '../services.ts';
 import type { Contact } from '../sip/contacts.ts';
 import type { DialTarget } from '../sip/outgoing-leg.ts';
@@ -9,7 +10,7 @@ import type { Dial } from './dialer.ts';
 
 /** Where one destination leads: one call, all phones of an extension, or the addresses of an agent (voice-and-flows 9.2). */
 export type Way =
-  | { kind: 'call'; targets: DialTarget[] }
+  | { kind: 'call'; targets: DialTarget[]; /** Who calls instead of the source asked for. */ source?: Address }
   | { kind: 'phones'; targets: DialTarget[] }
   | { kind: 'agent'; ring_method: 'ring_all' | 'linear'; addresses: Address[]; dials: Dial[] };
 
@@ -20,6 +21,10 @@ export interface Lookup {
   source: Address;
   destination: Address;
   withheld: boolean;
+  /** Telephone numbers go through this provider and no other. */
+  provider_id?: string | undefined;
+  /** Codecs that the customer wants at SIP addresses, the best first. */
+  codecs: string;
 }
 
 /**
@@ -35,12 +40,12 @@ const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget
   return { uri: contact.uri, proxy: reachable ? '' : proxy, sip_server: contact.sip_server, headers };
 };
 
-const sipWay = ({ services, source, destination, withheld }: Lookup): Way => {
+const sipWay = ({ services, source, destination, withheld, codecs }: Lookup): Way => {
   // Headers in a URI (`?Route=…`) would become headers of our INVITE (RFC 3261 section 19.1.5): nobody may set those.
   if (/[\s<>"?]/.test(destination.target) || !parseSipUri(destination.target))
     throw new PlatformError('INVALID_ARGUMENT', `${destination.target} is not a SIP URI.`);
   const headers = callerHeaders(source, services.settings.SIP_DOMAIN, withheld);
-  return { kind: 'call', targets: [{ uri: destination.target, proxy: '', sip_server: '', headers }] };
+  return { kind: 'call', targets: [{ uri: destination.target, proxy: '', sip_server: '', headers, codecs }] };
 };
 
 const extensionWay = async ({ services, customer_id, source, destination, withheld }: Lookup): Promise<Way> => {
@@ -61,5 +66,6 @@ export const wayTo = async (lookup: Lookup): Promise<Way> => {
   const { type, target } = lookup.destination;
   if (type === 'sip') return sipWay(lookup);
   if (type === 'extension') return extensionWay(lookup);
+  if (type === 'tel') return telWay(lookup);
   throw new PlatformError('INVALID_ARGUMENT', `No route leads to ${type} ${target}.`);
 };

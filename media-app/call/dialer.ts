@@ -4,9 +4,10 @@ import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { EndpointSupply } from '../media/endpoint-supply.ts';
-import type { Customer } from '../directory.ts';
+import type { Customer, OutboundConfig } from '../directory.ts';
 import type { Services } from '../services.ts';
 import { type DialTarget, OutgoingLeg } from '../sip/outgoing-leg.ts';
+import { Place } from '../carrier/places.ts';
 import { admit } from './admission.ts';
 import { isWithheld } from './caller-id.ts';
 import { type Way, wayTo } from './destinations.ts';
@@ -20,6 +21,8 @@ export interface Dial {
   way: Way;
   /** The agent whose address it is (voice-and-flows 8.1); the empty UUID when nobody's. */
   owner_id: string;
+  /** Among the customer's calls to telephones; held until the call is over. */
+  place?: Place | undefined;
 }
 
 /** The groupcall a leg belongs to: its id, and whether the leg may be the one that answers (11.2). */
@@ -41,6 +44,7 @@ export class Dialer {
   readonly #source: Address;
   readonly #endpoints: EndpointSupply;
   #customer: Promise<Customer | undefined> | undefined;
+  #config: Promise<OutboundConfig | undefined> | undefined;
 
   constructor(services: Services, request: CallRequest) {
     this.#services = services;
@@ -96,7 +100,7 @@ export class Dialer {
   }
 
   /** A new call, whose INVITE is on its way. Write it with `create`. */
-  call({ destination, owner_id }: Dial, target: DialTarget, membership?: Membership): CallSession {
+  call({ destination, owner_id, way, place }: Dial, target: DialTarget, membership?: Membership): CallSession {
     const server = this.#services.sip.pick(target.sip_server);
     if (!server) throw noServer();
     const id = newId();
@@ -114,7 +118,7 @@ export class Dialer {
         customer_id,
         direction: 'outgoing',
         status: 'dialing',
-        source: this.#source,
+        source: (way.kind === 'call' && way.source) || this.#source,
         destination,
         action: START_ACTION,
         groupcall_id: membership?.groupcall_id ?? EMPTY_ID,
@@ -124,7 +128,9 @@ export class Dialer {
         tm_create: timestamp(),
       },
     });
-    void leg.dial(this.#endpoints.take(), this.#request.early_media);
+    if (place) session.once('ended', () => place.leave());
+    const { early_media: earlyMedia = false, early_execution: staysOnceRinging = false } = this.#request;
+    void leg.dial(this.#endpoints.take(), { earlyMedia, staysOnceRinging });
     return session;
   }
 
@@ -158,7 +164,7 @@ export class Dialer {
       if (way.status === 'rejected') throw way.reason;
       if (!targetsOf(way.value).every(target => this.#services.sip.pick(target.sip_server))) throw noServer();
       const owner_id = (owner.status === 'fulfilled' && owner.value) || EMPTY_ID;
-      return { destination, index, way: way.value, owner_id };
+      return { destination, index, way: way.value, owner_id, place: await this.#place(destination) };
     } catch (error) {
       this.#services.log.info({ destination: destination.target, error: String(error) }, 'cannot be dialled');
       throw error;
@@ -166,15 +172,43 @@ export class Dialer {
   }
 
   async #admit(destination: Address): Promise<void> {
-    this.#customer ??= this.#services.directory.customer(this.#request.customer_id);
-    await admit({ source: this.#source, destination, customer: await this.#customer });
+    const { directory } = this.#services;
+    this.#customer ??= directory.customer(this.#request.customer_id);
+    const [customer, config] = await Promise.all([this.#customer, this.#outboundConfig()]);
+    await admit({ source: this.#source, destination, customer, config });
+  }
+
+  /** @throws PlatformError when the customer has as many calls to telephones as it may, or places them too fast */
+  async #place({ type }: Address): Promise<Place | undefined> {
+    if (type !== 'tel') return undefined;
+    const { settings, carriers } = this.#services;
+    const { CUSTOMER_MAX_CALLS: most_calls, CUSTOMER_MAX_CALLS_PER_SECOND: most_calls_per_second } = settings;
+    const ceiling = { most_calls, most_calls_per_second };
+    const place = await carriers.places.take(`customer:${this.#request.customer_id}`, ceiling);
+    if (place instanceof Place) return place;
+    if (place === 'full')
+      throw new PlatformError(
+        'RESOURCE_LIMIT_EXCEEDED',
+        `An account may have ${most_calls} calls to telephones at a time.`,
+      );
+    throw new PlatformError(
+      'RATE_LIMIT_EXCEEDED',
+      `An account may place ${most_calls_per_second} calls to telephones a second.`,
+    );
+  }
+
+  #outboundConfig(): Promise<OutboundConfig | undefined> {
+    this.#config ??= this.#services.directory.outboundConfig(this.#request.customer_id);
+    return this.#config;
   }
 
   async #way(destination: Address, ofAgent: boolean): Promise<Way> {
     if (destination.type === 'agent') return this.#agentWay(destination, ofAgent);
-    const { customer_id, anonymous = '', privacy = false } = this.#request;
+    const { customer_id, anonymous = '', privacy = false, provider_id } = this.#request;
     const withheld = isWithheld(destination.type, anonymous, privacy);
-    return wayTo({ services: this.#services, customer_id, source: this.#source, destination, withheld });
+    const codecs = (await this.#outboundConfig())?.codecs ?? '';
+    const who = { customer_id, source: this.#source, withheld, provider_id };
+    return wayTo({ services: this.#services, ...who, destination, codecs });
   }
 
   /** The addresses of an agent of the same customer, by the agent's own ring method (voice-and-flows 9.2). */

@@ -15,6 +15,8 @@ export interface CallRequest {
   master_call_id?: string;
   /** Whether telephone numbers may learn who calls (voice-and-flows 9.3). */
   anonymous?: Anonymous;
+  /** Telephone numbers go through this provider and no other (accounts-and-plumbing 24). */
+  provider_id?: string | undefined;
   /** The call that leads to these came withheld. */
   privacy?: boolean;
   early_execution?: boolean;

@@ -229,6 +229,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
     const { leg, mailbox } = this;
     leg.on('ringing', () => mailbox.drop('ringing', () => this.#ringing()));
     leg.on('early', () => mailbox.drop('early', async () => this.#hearsEarly()));
+    leg.on('rerouted', () => mailbox.drop('rerouted', () => this.#rerouted()));
     leg.on('answered', () => mailbox.drop('answered', () => this.#answered()));
     leg.on('digit', digit => this.flow?.runner.digit(digit));
     leg.on('refer', (request, response) => void takeReferral(this, request, response));
@@ -259,6 +260,12 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
 
   #startFlow(): void {
     void this.flow?.run();
+  }
+
+  /** The same call by another route (voice-and-flows 9.4). */
+  async #rerouted(): Promise<void> {
+    if (!callMachine.isFinal(this.call.status))
+      await this.#commit({ ...this.call, tm_update: timestamp() }, ['call_updated']);
   }
 
   async #dialTimeout(): Promise<void> {

@@ -24,3 +24,38 @@ export const plainAudioOffer = (sdp: string): string => {
   if (!plain) throw new Error('the media server offered no audio');
   return write({ ...session, media: [plain] });
 };
+
+/**
+ * An offer with only these codecs, in this order, and the keys (RFC 4733); as it is when the media server has none of them.
+ * @param codecs names with commas between them, such as `PCMA,PCMU`; empty for all
+ */
+export const offerOnly = (sdp: string, codecs: string): string => {
+  const wanted = codecs.split(',').flatMap(name => name.trim().toLowerCase() || []);
+  const session: SessionDescription = parse(sdp);
+  const media = session.media.map(one => {
+    const names = new Map([
+      ...STATIC_TYPES,
+      ...one.rtp.map(({ payload, codec }) => [payload, codec.toLowerCase()] as const),
+    ]);
+    const types = (one.payloads ?? '').split(' ').map(Number);
+    const chosen = wanted.flatMap(name => types.filter(type => names.get(type) === name));
+    if (!chosen.length) return one;
+    const rateOf = (type: number) => one.rtp.find(({ payload }) => payload === type)?.rate ?? 8000;
+    const rates = new Set(chosen.map(rateOf));
+    // Keys go at the clock of the codec they stand beside (RFC 4733 section 2.1).
+    const keys = types.filter(type => names.get(type) === 'telephone-event' && rates.has(rateOf(type)));
+    const kept = [...chosen, ...keys];
+    const about = ({ payload }: { payload: number }) => kept.includes(payload);
+    return { ...one, payloads: kept.join(' '), rtp: one.rtp.filter(about), fmtp: one.fmtp.filter(about) };
+  });
+  return wanted.length ? write({ ...session, media }) : sdp;
+};
+
+/** Payload types that need no rtpmap (RFC 3551 section 6). */
+const STATIC_TYPES = new Map([
+  [0, 'pcmu'],
+  [3, 'gsm'],
+  [8, 'pcma'],
+  [9, 'g722'],
+  [18, 'g729'],
+]);

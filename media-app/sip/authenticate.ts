@@ -1,7 +1,8 @@
-import type { Customer, Directory, Extension } from '../directory.ts';
+import type { Customer, Directory, Extension, Trunk } from '../directory.ts';
 import type { Log } from '../log.ts';
 import { type Digest, parseAuthorization } from './digest.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
+import { isInRanges } from './ip-ranges.ts';
 import { isAddress, parseSipUri } from './uri.ts';
 
 export interface Caller {
@@ -51,6 +52,36 @@ export class Authenticator {
       { realm, username: fields.username, source: request.source_address },
       `${request.method} refused: wrong username or password`,
     );
+    response.send(403);
+    return undefined;
+  }
+
+  /**
+   * The trunk an INVITE comes from, told by its address or by digest, whichever the trunk takes (21); `undefined` after it
+   * was answered. The realm is the trunk's domain.
+   */
+  async trunk(request: SipRequest, response: SipResponse, domainName: string): Promise<Trunk | undefined> {
+    const realm = parseSipUri(request.uri)?.host ?? '';
+    const source = request.source_address;
+    const trunk = await this.#directory.trunk(domainName);
+    if (trunk?.auth_types.includes('ip') && isInRanges(source, trunk.allowed_ips)) return trunk;
+    const facts = { realm, source, auth_types: trunk?.auth_types ?? [] };
+    if (trunk && !trunk.auth_types.includes('basic')) {
+      this.#log.warn(
+        { ...facts, allowed_ips: trunk.allowed_ips },
+        'INVITE refused: not from an allowed address of the trunk',
+      );
+      response.send(403);
+      return undefined;
+    }
+    const fields = parseAuthorization(request.get('authorization') ?? '');
+    if (!fields) return this.#challenge(request, response, realm, false);
+    const known = trunk && fields.username === trunk.username;
+    const verdict = await this.#digest.verify(fields, request.method, realm, known ? trunk.password : NOBODY);
+    if (verdict === 'stale') return this.#challenge(request, response, realm, true);
+    if (verdict === 'accepted' && known) return trunk;
+    const why = trunk ? 'wrong username or password of the trunk' : 'no trunk has this domain name';
+    this.#log.warn({ ...facts, username: fields.username }, `INVITE refused: ${why}`);
     response.send(403);
     return undefined;
   }

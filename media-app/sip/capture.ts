@@ -33,7 +33,7 @@ const methodOf = (text: string): string => (/^(?:SIP\/2\.0 )?(\S{1,32})/.exec(te
 /** The SIP messages and the media facts of one leg, on their way to the call's timeline. */
 export class LegCapture {
   readonly #captures: SipCaptures;
-  #callId = '';
+  readonly #callIds = new Set<string>();
   #peer: SipAddress;
   #local = NOWHERE;
   #pending: Seen[] = [];
@@ -48,9 +48,9 @@ export class LegCapture {
     this.#peer = peer;
   }
 
-  /** From now on the messages of this Call-ID are the leg's, with those that came before it was known. */
+  /** From now on the messages of this Call-ID are the leg's too, with those that came before it was known. */
   follow(callId: string): void {
-    this.#callId = callId;
+    this.#callIds.add(callId);
     this.#captures.follow(callId, this);
   }
 
@@ -81,7 +81,7 @@ export class LegCapture {
   /** The leg is over: late answers are heard for a moment, then everything is reported and forgotten. */
   end(): void {
     setTimeout(() => {
-      this.#captures.forget(this.#callId);
+      for (const callId of this.#callIds) this.#captures.forget(callId);
       void this.flush();
     }, LINGER_MS).unref();
   }

@@ -49,6 +49,13 @@ const sipSource = (request: SipRequest): Address => {
   return address('sip', `${caller?.user || 'anonymous'}@${caller?.host ?? 'anonymous.invalid'}`);
 };
 
+/** Who calls: a telephone number where the From header has one. */
+const telSource = (request: SipRequest): Address => {
+  const caller = parseSipUri(uriOf(request.get('from') ?? ''));
+  const numeric = /^\+?\d+$/.test(caller?.user ?? '') && !privacyOf(request);
+  return numeric ? address('tel', caller?.user ?? '') : sipSource(request);
+};
+
 const action = (type: Action['type'], option: Record<string, unknown>): Action => ({
   id: newId(),
   next_id: EMPTY_ID,
@@ -90,10 +97,15 @@ export class InviteHandler {
     const uri = parseSipUri(request.uri);
     const domain = this.#services.settings.SIP_DOMAIN.toLowerCase();
     const host = uri?.host ?? '';
+    const user = uri?.user ?? '';
+    const trunk = `.trunk.${domain}`;
+    if (host.endsWith(trunk)) return this.#fromTrunk(request, response, host.slice(0, -trunk.length), user);
+    if (host === `pstn.${domain}`) return this.#fromCarrier(request, response, user);
     if (host === `conference.${domain}`) return this.#toConference(request, response, uri?.user ?? '');
     if (host === `sip.${domain}` && DIRECT.test(uri?.user ?? ''))
       return this.#toDirect(request, response, (uri?.user ?? '').toLowerCase());
     if (host === `sip.${domain}`) return this.#toNumber(request, response, uri?.user ?? '');
+    if (isAddress(host) && (await this.#isCarrier(request))) return this.#fromCarrier(request, response, user);
     if (host.endsWith(`.reg.${domain}`) || host === domain || isAddress(host)) {
       const caller = await this.#authenticator.authenticate(request, response);
       return caller && this.#fromExtension(caller, uri?.user ?? '', response);
@@ -177,15 +189,56 @@ export class InviteHandler {
     return { customer_id, customer_status, source, destination, flow: inlineFlow(customer_id, actions), media_server };
   }
 
-  async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
-    const caller = parseSipUri(uriOf(request.get('from') ?? ''));
-    const numeric = /^\+?\d+$/.test(caller?.user ?? '') && !privacyOf(request);
-    const source = numeric ? address('tel', caller?.user ?? '') : sipSource(request);
+  /** A customer's own exchange dials the world (20, row 6). */
+  async #fromTrunk(
+    request: SipRequest,
+    response: SipResponse,
+    domainName: string,
+    user: string,
+  ): Promise<Arrival | undefined> {
+    const trunk = await this.#authenticator.trunk(request, response, domainName);
+    if (!trunk) return undefined;
     const destination = address('tel', user);
+    if (!/^\+[1-9]\d{6,14}$/.test(destination.target))
+      return this.#refuse(response, 404, { trunk: domainName, user }, 'a trunk dials numbers that begin with +');
+    const customer = await this.#services.directory.customer(trunk.customer_id);
+    return this.#toWorld(trunk.customer_id, customer?.status ?? '', telSource(request), destination);
+  }
+
+  /** A carrier brings a call to one of our numbers (20, row 2); the number may stand in the To header alone. */
+  async #fromCarrier(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
+    const { source_address: source, source_port: port } = request;
+    const known = await this.#services.carrierCallers.providerAt(source);
+    if (!known)
+      return this.#refuse(
+        response,
+        403,
+        { source, port },
+        'no provider has this address as hostname or in allowed_ips',
+      );
+    const asked = /^\+?\d{5,15}$/.test(user) ? user : (parseSipUri(uriOf(request.get('to') ?? ''))?.user ?? '');
+    const destination = address('tel', asked.startsWith('+') ? asked : `+${asked}`);
     return (
-      (await this.#numberArrival(source, destination)) ??
-      this.#refuse(response, 404, { number: user }, 'no live number with a call flow')
+      (await this.#numberArrival(telSource(request), destination)) ??
+      this.#refuse(response, 404, { number: asked, provider_id: known.id }, 'no live number with a call flow')
     );
+  }
+
+  async #isCarrier({ source_address, source_port }: SipRequest): Promise<boolean> {
+    return (await this.#services.carrierCallers.providerAtPort(source_address, Number(source_port))) !== undefined;
+  }
+
+  /** Connects to a telephone: heard before the answer, and released as the far end says (20.1). */
+  #toWorld(customer_id: string, customer_status: string, source: Address, destination: Address): Arrival {
+    const option = { source, destinations: [destination], early_media: true, relay_reason: true, anonymous: 'auto' };
+    const flow = inlineFlow(customer_id, [action('connect', option)]);
+    return { customer_id, customer_status, source, destination, flow };
+  }
+
+  async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
+    const destination = address('tel', user);
+    const arrival = await this.#numberArrival(telSource(request), destination);
+    return arrival ?? this.#refuse(response, 404, { number: user }, 'no live number with a call flow');
   }
 
   /** A registered phone dials (20.1): a number runs its flow, anything else is an extension to connect to. */
@@ -197,10 +250,11 @@ export class InviteHandler {
     const source = address('extension', extension.extension, extension.extension);
     if (/^(tel:)?\+/.test(user)) {
       const destination = address('tel', user.replace(/^tel:/, ''));
-      return (
-        (await this.#numberArrival(source, destination)) ??
-        this.#refuse(response, 404, { number: user }, 'no live number with a call flow')
-      );
+      const inside = await this.#numberArrival(source, destination);
+      if (inside) return inside;
+      if (!destination.target.startsWith('+899') && /^\+[1-9]\d{6,14}$/.test(destination.target))
+        return this.#toWorld(customer.id, customer.status, source, destination);
+      return this.#refuse(response, 404, { number: user }, 'no live number with a call flow');
     }
     if (user.startsWith('conference:')) {
       const conference = await this.#conference(user.slice('conference:'.length), response, customer.id);

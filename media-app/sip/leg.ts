@@ -43,6 +43,8 @@ interface LegEvents {
   early: [];
   /** The dialog stands and media flows (outgoing only; an incoming leg is answered by `answer`). */
   answered: [];
+  /** Another way is dialled after the one before failed (outgoing only). */
+  rerouted: [];
   /** A key was pressed. */
   digit: [digit: string];
   /** The far end asks to be taken out of the call for somebody else (RFC 3515). It waits for the response. */

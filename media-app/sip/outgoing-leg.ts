@@ -1,12 +1,14 @@
-import { causeOfSipStatus, type ReleaseCause } from '#contract/hangup';
+import { causeOfSipStatus, deservesAnotherRoute, type ReleaseCause } from '#contract/hangup';
+import type { CarrierLine } from '../carrier/carriers.ts';
+import type { Place } from '../carrier/places.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
-import { plainAudioOffer } from '../media/sdp.ts';
+import { offerOnly, plainAudioOffer } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 import type { SipAddress } from './seen-message.ts';
-import type { SipError, SipRequest, SipResponse } from './srf.ts';
+import type { Dialog, SipError, SipRequest, SipResponse } from './srf.ts';
 import { isAddress, parseSipUri } from './uri.ts';
 
 /** Whom to dial and how it gets there. */
@@ -18,6 +20,26 @@ export interface DialTarget {
   sip_server: string;
   /** Extra headers, From among them. */
   headers: Record<string, string>;
+  /** Codecs to offer, the best first, with commas between them; empty or missing for all. */
+  codecs?: string;
+  /** Answers digest challenges. */
+  auth?: { username: string; password: string };
+  /** The carrier it goes through, with its ceilings and its health. */
+  carrier?: CarrierLine;
+  /** Where to dial when this fails for a reason that another way may cure (accounts-and-plumbing 23.2). */
+  next?: DialTarget;
+}
+
+/** How an attempt ends that another one follows at once: with an answer, or with why there was none. */
+class Failed extends Error {
+  readonly status: number;
+  readonly release_cause: ReleaseCause;
+
+  constructor(cause: ReleaseCause, status = 0) {
+    super(`${cause} ${status || ''}`.trim());
+    this.release_cause = cause;
+    this.status = status;
+  }
 }
 
 /** Where a URI leads, when it says so by address. */
@@ -26,34 +48,58 @@ const addressOf = (text: string): SipAddress | undefined => {
   return uri && isAddress(uri.host) ? { address: uri.host, port: uri.port ?? 5060 } : undefined;
 };
 
-/** A call that we place: an endpoint that offers, an INVITE with that offer, the answer handed back to the endpoint. */
+/**
+ * How long a carrier may say nothing before it is asked whether it is there. SIP servers keep a 100 to themselves, so
+ * silence alone does not tell a slow carrier from a dead one.
+ */
+const SILENCE_MS = 3000;
+
+/** One INVITE and what came back of it. */
+interface Attempt {
+  request?: SipRequest;
+  /** Somebody at the other end has said something: it may be canceled (RFC 3261 section 9.1). */
+  heard: boolean;
+  /** Another is dialled already: whatever comes of it is taken back. */
+  given_up: boolean;
+  over: boolean;
+}
+
+/**
+ * A call that we place: an endpoint that offers, an INVITE with that offer, the answer handed back to the endpoint. When
+ * it fails and there is another way to go, it is placed there with the same offer; the leg stays the same.
+ */
 export class OutgoingLeg extends Leg {
   readonly #server: SipServer;
   readonly #target: DialTarget;
-  #request: SipRequest | undefined;
+  #attempt: Attempt | undefined;
   #cause: ReleaseCause | undefined;
   #rang = false;
   #wantsEarly = false;
+  /** Whoever rings is not left for another way: its flow runs already (23.2). */
+  #staysOnceRinging = false;
   /** Settles when the media server has the early description; it must not come after that of the answer. */
   #early: Promise<void> | undefined;
+  #place: Place | undefined;
 
   constructor(target: DialTarget, server: SipServer, log: Log) {
     super(server, log, addressOf(target.proxy || target.uri));
     this.#target = target;
     this.#server = server;
+    this.once('released', () => this.#place?.leave());
   }
 
   /**
    * Places the call with an endpoint that is being made; what comes of it is told by the events `ringing`, `early`,
-   * `answered`, `released`. Never rejects.
+   * `answered`, `rerouted`, `released`. Never rejects.
    */
-  async dial(prepared: Promise<MediaEndpoint>, earlyMedia = false): Promise<void> {
+  async dial(prepared: Promise<MediaEndpoint>, { earlyMedia = false, staysOnceRinging = false } = {}): Promise<void> {
     this.#wantsEarly = earlyMedia;
+    this.#staysOnceRinging = staysOnceRinging;
     try {
       const endpoint = await prepared;
       this.use(endpoint);
       if (this.#cause) return this.finish(this.#cause);
-      const dialog = await this.#invite(plainAudioOffer(endpoint.localSdp));
+      const dialog = await this.#reach(plainAudioOffer(endpoint.localSdp));
       this.adopt(dialog);
       if (this.#cause) return await this.release(this.#cause); // our CANCEL crossed the 200
       await this.#early;
@@ -67,29 +113,93 @@ export class OutgoingLeg extends Leg {
   /** CANCEL; `released` follows with this cause when the INVITE is really over. */
   protected override async refuse(cause: ReleaseCause): Promise<void> {
     this.#cause ??= cause;
-    if (this.#request) this.#sendCancel(this.#request);
+    if (this.#attempt?.request) this.#sendCancel(this.#attempt.request);
   }
 
-  #invite(localSdp: string) {
-    const { uri, proxy, headers } = this.#target;
-    return this.#server.srf.createUAC(
+  /** The dialog of the first target that answers. Rejects with the failure of the last one tried. */
+  async #reach(offer: string): Promise<Dialog> {
+    for (let target = this.#target; ;) {
+      try {
+        return await this.#try(target, offer);
+      } catch (error) {
+        const { next } = target;
+        if (!next || !this.#goesOn(error as SipError)) throw error;
+        this.log.info({ error: String(error), next: next.uri }, 'dialling the next route');
+        target = next;
+        this.#early = undefined;
+        this.emit('rerouted');
+      }
+    }
+  }
+
+  #goesOn(error: SipError): boolean {
+    if (this.#cause || (this.#rang && this.#staysOnceRinging)) return false;
+    return deservesAnotherRoute(causeOf(error), error.status ?? 0);
+  }
+
+  /** One target: takes a place at its carrier, and gives it back when nothing comes of it. */
+  async #try(target: DialTarget, offer: string): Promise<Dialog> {
+    const place = await target.carrier?.enter();
+    if (target.carrier && !place) throw new Failed('temporary_failure');
+    if (this.#cause) throw new Failed(this.#cause);
+    try {
+      const dialog = await this.#invite(target, offerOnly(offer, target.codecs ?? ''));
+      target.carrier?.answered(true);
+      this.#place = place;
+      return dialog;
+    } catch (error) {
+      place?.leave();
+      const { status = 0 } = error as SipError;
+      if (!this.#cause) target.carrier?.answered(status > 0 && status < 500 && status !== 408);
+      throw error;
+    }
+  }
+
+  #invite({ uri, proxy, headers, auth, carrier, next }: DialTarget, localSdp: string): Promise<Dialog> {
+    const attempt: Attempt = { heard: false, given_up: false, over: false };
+    this.#attempt = attempt;
+    const invited = this.#server.srf.createUAC(
       uri,
-      { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}) },
+      // drachtio-srf writes into the headers it is given.
+      { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}), ...(auth ? { auth } : {}) },
       {
-        cbRequest: (error, request) => this.#onSent(error, request),
-        cbProvisional: response => this.#onProvisional(response),
+        cbRequest: (error, request) => this.#onSent(attempt, error, request),
+        cbProvisional: response => this.#onProvisional(attempt, response),
       },
     );
+    return next && carrier ? this.#unlessDead(attempt, carrier, invited) : invited;
   }
 
-  #onSent(error: unknown, request: SipRequest): void {
+  /** Rejects when a silent carrier is not there; what is heard of it later is taken back. */
+  async #unlessDead(attempt: Attempt, carrier: CarrierLine, invited: Promise<Dialog>): Promise<Dialog> {
+    let timer: NodeJS.Timeout | undefined;
+    const dead = new Promise<never>((_, reject) => {
+      const ask = async () => {
+        if (attempt.heard || (await carrier.isThere()) || attempt.heard || attempt.over) return;
+        attempt.given_up = true;
+        reject(new Failed('no_user_response'));
+      };
+      timer = setTimeout(() => void ask(), SILENCE_MS);
+    });
+    try {
+      return await Promise.race([invited, dead]);
+    } finally {
+      attempt.over = true;
+      clearTimeout(timer);
+      if (attempt.given_up) void invited.then(dialog => dialog.destroy()).catch(() => undefined); // it is over as wished
+    }
+  }
+
+  #onSent(attempt: Attempt, error: unknown, request: SipRequest): void {
     if (error) return; // createUAC rejects with it
-    this.#request = request;
+    attempt.request = request;
     this.capture.follow(request.get('call-id') ?? '');
     if (this.#cause) this.#sendCancel(request);
   }
 
-  #onProvisional(response: SipResponse): void {
+  #onProvisional(attempt: Attempt, response: SipResponse): void {
+    attempt.heard = true;
+    if (attempt.given_up) return void attempt.request?.cancel();
     if (response.status !== 180 && response.status !== 183) return;
     if (!this.#rang) this.emit('ringing');
     this.#rang = true;
@@ -118,7 +228,7 @@ export class OutgoingLeg extends Leg {
 
   #failed(error: SipError): void {
     this.sipStatus = error.status ?? 0;
-    const cause = this.#cause ?? (error.status ? causeOfSipStatus(error.status) : 'failure');
+    const cause = this.#cause ?? causeOf(error);
     this.log.info(
       { cause, status: error.status, error: error.status ? undefined : String(error) },
       'the call was not answered',
@@ -127,3 +237,8 @@ export class OutgoingLeg extends Leg {
     else this.finish(cause);
   }
 }
+
+const causeOf = (error: SipError): ReleaseCause => {
+  if (error instanceof Failed) return error.release_cause;
+  return error.status ? causeOfSipStatus(error.status) : 'failure';
+};

@@ -63,6 +63,12 @@ export class SipServers extends EventEmitter {
     return up.find(server => server.address === preferred) ?? up[this.#turn++ % Math.max(up.length, 1)];
   }
 
+  /** Where a server takes calls itself, as a URI: for calls that stay in the house. */
+  ownAddress(server: SipServer): string {
+    const { address, port } = server.captures.listenerOf('udp');
+    return `sip:${address === '0.0.0.0' || address === '' ? '127.0.0.1' : address}:${port || 5060}`;
+  }
+
   /** Resolves when everything seen on the wire is stored. */
   async flush(): Promise<void> {
     await Promise.all(this.list.map(server => server.captures.flush()));

@@ -71,6 +71,11 @@ export interface SrfConnection extends EventEmitter {
   invite(handler: RequestHandler): void;
   register(handler: RequestHandler): void;
   options(handler: RequestHandler): void;
+  request(
+    uri: string,
+    options: { method: string; headers?: Record<string, string>; auth?: UacOptions['auth'] },
+    sent: (error: unknown, request: SipRequest) => void,
+  ): void;
   createUAC(uri: string, options: UacOptions, progress: UacProgress): Promise<Dialog>;
   createUAS(
     request: SipRequest,
@@ -81,6 +86,22 @@ export interface SrfConnection extends EventEmitter {
 
 /** A new, unconnected drachtio-srf. */
 export const createSrf = (): SrfConnection => new Srf() as unknown as SrfConnection;
+
+/**
+ * Sends a request outside of any dialog and resolves with its final answer. Challenges are answered with `auth`.
+ * Rejects when it cannot be sent.
+ */
+export const askOnce = (
+  srf: SrfConnection,
+  uri: string,
+  options: { method: string; headers?: Record<string, string>; auth?: UacOptions['auth'] },
+): Promise<SipResponse> =>
+  new Promise((resolve, reject) => {
+    srf.request(uri, options, (error, request) => {
+      if (error) return reject(error instanceof Error ? error : new Error('the SIP server sent nothing'));
+      request.on('response', (response: SipResponse) => response.status >= 200 && resolve(response));
+    });
+  });
 
 /**
  * Hears every SIP message that crosses the server of a connection, after drachtio-srf has handled it; call it once

@@ -40,8 +40,14 @@ const SIP_CAUSES: [number, ReleaseCause][] = [
   [486, 'user_busy'],
   [600, 'user_busy'],
   [603, 'call_rejected'],
-  [500, 'failure'],
-  [503, 'failure'],
+  [604, 'failure'],
+  [410, 'number_changed'],
+  [484, 'invalid_number'],
+  [500, 'network_out_of_order'],
+  [501, 'not_implemented'],
+  [502, 'destination_out_of_order'],
+  [503, 'temporary_failure'],
+  [488, 'failure'],
 ];
 
 describe('how a call ended is a value', () => {

@@ -15,6 +15,7 @@ const candidate = (type: Address['type'], target: string, status: string, identi
   source: address('tel', '+15550100'),
   destination: address(type, target),
   customer: { id: 'c', status, identity_verification_status: identity, sip_label: 'c', webhook_secret: '' },
+  config: { destination_whitelist: ['us', 'de'], codecs: '' },
 });
 
 const reasonOf = (given: Candidate, checks?: readonly Check[]): Promise<string> =>
@@ -23,12 +24,17 @@ const reasonOf = (given: Candidate, checks?: readonly Check[]): Promise<string> 
     (error: unknown) => (error instanceof PlatformError ? error.reason : String(error)),
   );
 
-/** voice-and-flows 9.1, checks 1 to 3, row by row; earlier ones decide. */
+/** voice-and-flows 9.1, checks 1 to 6, row by row; earlier ones decide. */
 const ROWS: [Address['type'], target: string, status: string, identity: string, outcome: string][] = [
   ['sip', 'sip:a@b', 'active', 'none', 'admitted'],
   ['extension', '1001', 'active', 'none', 'admitted'],
   ['agent', 'x', 'active', 'none', 'admitted'],
-  ['tel', '+15550100', 'active', 'verified', 'admitted'],
+  ['tel', '+12125550100', 'active', 'verified', 'admitted'],
+  ['tel', '+493012345678', 'active', 'verified', 'admitted'],
+  ['tel', '+14165550100', 'active', 'verified', 'PERMISSION_DENIED'], // Canada shares +1
+  ['tel', '+33140000000', 'active', 'verified', 'PERMISSION_DENIED'],
+  ['tel', '+881612345678', 'active', 'verified', 'PERMISSION_DENIED'], // a satellite lies in no country
+  ['tel', '+49', 'active', 'verified', 'PERMISSION_DENIED'],
   ['tel', '+899123456789', 'active', 'none', 'admitted'],
   ['tel', '+15550100', 'active', 'none', 'IDENTITY_VERIFICATION_REQUIRED'],
   ['tel', '+15550100', 'active', 'pending', 'IDENTITY_VERIFICATION_REQUIRED'],
@@ -49,7 +55,7 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
   it('is asked in the order of the specification', () => {
     assert.deepEqual(
       ADMISSION.map(({ name }) => name),
-      ['type', 'account', 'identity'],
+      ['type', 'account', 'identity', 'outbound config', 'whitelist'],
     );
   });
 
@@ -59,6 +65,11 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
 
   it('an account that is gone places no calls', async () =>
     assert.equal(await reasonOf({ ...candidate('sip', 'sip:a@b', '', ''), customer: undefined }), 'PERMISSION_DENIED'));
+
+  it('nothing is dialled while nothing says what may be', async () => {
+    const nobody = { ...candidate('sip', 'sip:a@b', 'active', 'verified'), config: undefined };
+    assert.equal(await reasonOf(nobody), 'PERMISSION_DENIED');
+  });
 
   it('a check that cannot be made refuses, and those behind it are not asked', async () => {
     let asked = 0;

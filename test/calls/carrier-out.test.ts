@@ -1,0 +1,420 @@
+import { strict as assert } from 'node:assert';
+import { createHash } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
+import { parseAuthorization } from '../../media-app/sip/digest.ts';
+import type { Call } from '#contract/call';
+import { CarrierDesk, inviteHeader, invitedUri, OWN_NUMBER } from '../support/carrier.ts';
+import { eventually, Office } from '../support/office.ts';
+import type { TestPhone } from '../support/phone.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+const tel = (target: string, more = {}) => ({ type: 'tel', target, ...more });
+const CALLEE = '+12125550123';
+const waiting = [{ type: 'sleep', option: { duration: 60_000 } }];
+
+/** A carrier that says nothing to an INVITE until it is told to ring. */
+class LateCarrier {
+  readonly canceled: Promise<void>;
+  readonly #socket: Socket;
+  #invite: { text: string; port: number } | undefined;
+
+  static async start(): Promise<LateCarrier> {
+    const socket = createSocket('udp4');
+    await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', resolve));
+    return new LateCarrier(socket);
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.canceled = new Promise(resolve =>
+      socket.on('message', (data, { port }) => {
+        const text = data.toString('utf8');
+        if (text.startsWith('INVITE ')) this.#invite ??= { text, port };
+        if (!text.startsWith('CANCEL ')) return;
+        this.#answer(text, '200 OK', port);
+        if (this.#invite) this.#answer(this.#invite.text, '487 Request Terminated', port);
+        resolve();
+      }),
+    );
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  async ring(): Promise<void> {
+    const invite = await eventually('the INVITE', () => this.#invite, Boolean);
+    if (invite) this.#answer(invite.text, '180 Ringing', invite.port);
+  }
+
+  stop(): void {
+    this.#socket.close();
+  }
+
+  #answer(request: string, status: string, port: number): void {
+    const copied = request.split('\r\n').filter(line => /^(via|from|to|call-id|cseq):/i.test(line));
+    const headers = copied.map(line => (/^to:(?!.*tag=)/i.test(line) ? `${line};tag=late` : line));
+    this.#socket.send(`SIP/2.0 ${status}\r\n${headers.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, port, '127.0.0.1');
+  }
+}
+
+interface Answer {
+  calls: Call[];
+  error?: { reason: string; message: string };
+}
+
+describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let desk: CarrierDesk;
+  let office: Office;
+
+  before(async () => {
+    stack = await startStack();
+    desk = await CarrierDesk.open(stack);
+  });
+  beforeEach(() => {
+    office = new Office(stack);
+  });
+  afterEach(async () => {
+    await office.close();
+    await desk.clear();
+    await office.nothingLeft();
+  });
+  after(async () => {
+    await desk.close();
+    await stack.stop();
+  });
+
+  const place = (body: Record<string, unknown> = {}) =>
+    stack.api<Answer>('POST', '/calls', {
+      source: tel(OWN_NUMBER),
+      destinations: [tel(CALLEE)],
+      actions: waiting,
+      ...body,
+    });
+  const placed = async (body: Record<string, unknown> = {}): Promise<Call> => {
+    const answer = await place(body);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const [call] = answer.body.calls;
+    assert(call);
+    return call;
+  };
+  const hangUp = async (call: Call): Promise<Call> => {
+    await stack.api('POST', `/calls/${call.id}/hangup`);
+    return office.ended(call.id);
+  };
+  const invites = (carrier: TestPhone): number =>
+    new Set(carrier.messages('INVITE', 'received').map(one => one.message.headers.find(h => h.name === 'via')?.value))
+      .size;
+
+  describe('the INVITE', () => {
+    it('goes to prefix, number and postfix at the provider’s host, with its headers and codecs, and is heard', async () => {
+      const carrier = await desk.carrier({ autoAnswer: true }, { tone: 700 });
+      const tech_headers = {
+        'X-Account': 'seven',
+        Privacy: 'none',
+        'P-Asserted-Identity': '<tel:+1>',
+        'X-Bad': 'a\r\nX-Evil: b',
+        'X-Paren': '(a)',
+      };
+      const tech = { tech_prefix: '99#', tech_postfix: ';cic=1', tech_headers, codecs: 'PCMA' };
+      await desk.routes([carrier, tech]);
+      const call = await placed({ actions: [{ type: 'echo', option: {} }] });
+      const theirs = await carrier.waitForCall();
+      await theirs.answered();
+      const port = carrier.local.port;
+      assert.equal(await invitedUri(carrier), `sip:99%23${CALLEE};cic=1@127.0.0.1:${port};transport=udp`);
+      assert.deepEqual(
+        await Promise.all(
+          ['x-account', 'privacy', 'p-asserted-identity', 'x-evil', 'x-paren'].map(name => inviteHeader(carrier, name)),
+        ),
+        ['seven', undefined, `<tel:${OWN_NUMBER}>`, undefined, undefined],
+      );
+      const { message } = await carrier.message('INVITE', { direction: 'received' });
+      assert.match(message.body, /m=audio \d+ RTP\/AVP 8 \d+\r\n/);
+      await theirs.hears(700);
+      assert.deepEqual([call.source.target, call.destination.target], [OWN_NUMBER, CALLEE]);
+      await theirs.hangup();
+      await office.ended(call.id);
+    });
+
+    const identities: [string, Record<string, unknown>, RegExp, string | undefined][] = [
+      ['shows the source', {}, /^"\+493055500100" <sip:\+493055500100@/, undefined],
+      ['shows the name', { source: tel(OWN_NUMBER, { target_name: 'Ann' }) }, /^"Ann" <sip:\+493055500100@/, undefined],
+      ['is anonymous with privacy', { anonymous: 'yes' }, /^"Anonymous" <sip:anonymous@anonymous\.invalid>/, 'id'],
+    ];
+    for (const [title, body, from, privacy] of identities)
+      it(`${title}; the carrier alone is told the number`, async () => {
+        const carrier = await desk.carrier({ refuse: 486 });
+        await desk.routes([carrier]);
+        const call = await placed(body);
+        assert.match((await inviteHeader(carrier, 'from')) ?? '', from);
+        assert.equal(await inviteHeader(carrier, 'privacy'), privacy);
+        assert.equal(await inviteHeader(carrier, 'p-asserted-identity'), `<tel:${OWN_NUMBER}>`);
+        await office.ended(call.id);
+      });
+
+    for (const status of [401, 407] as const)
+      it(`is sent again with an answer to a ${status} challenge, and can be taken back then`, async () => {
+        const carrier = await desk.carrier({ ring: false });
+        await desk.routes([carrier, { username: 'us', password: 'secret' }]);
+        const call = await placed();
+        const first = await carrier.waitForCall({ ring: false });
+        const name = status === 401 ? 'www-authenticate' : 'proxy-authenticate';
+        const value = 'Digest realm="carrier", nonce="n0nce", algorithm=MD5, qop="auth"';
+        (first.inner.sip as unknown as { reject(code: number, headers: unknown[]): void }).reject(status, [
+          { name, value },
+        ]);
+        const second = await carrier.waitForCall();
+        const answer = parseAuthorization(
+          (await inviteHeader(carrier, status === 401 ? 'authorization' : 'proxy-authorization', 2)) ?? '',
+        );
+        assert(answer);
+        const md5 = (text: string) => createHash('md5').update(text).digest('hex');
+        const secret = md5('us:carrier:secret');
+        const what = md5(`INVITE:${answer['uri']}`);
+        const expected = md5(`${secret}:n0nce:${answer['nc']}:${answer['cnonce']}:auth:${what}`);
+        assert.deepEqual([answer['username'], answer['response']], ['us', expected]);
+        await hangUp(call);
+        assert.equal((await second.ended()).status, 487);
+      });
+  });
+
+  describe('failover (23.2)', () => {
+    const rows: [title: string, status: number, again: boolean, reason: string][] = [
+      ['302 moved', 302, true, ''],
+      ['401 without credentials', 401, true, ''],
+      ['403 rejected', 403, false, 'noanswer'],
+      ['404 unallocated', 404, true, ''],
+      ['408 no user response', 408, true, ''],
+      ['410 number changed', 410, true, ''],
+      ['480 no answer', 480, false, 'noanswer'],
+      ['484 invalid number', 484, true, ''],
+      ['486 busy', 486, false, 'busy'],
+      ['488 no common codec', 488, true, ''],
+      ['500 network out of order', 500, true, ''],
+      ['501 not implemented', 501, true, ''],
+      ['502 destination out of order', 502, true, ''],
+      ['503 temporary failure', 503, true, ''],
+      ['600 busy everywhere', 600, false, 'busy'],
+      ['603 declined everywhere', 603, false, 'noanswer'],
+      ['604 exists nowhere', 604, false, 'failed'],
+      ['606 acceptable nowhere', 606, false, 'failed'],
+    ];
+    for (const [title, status, again, reason] of rows)
+      it(`${title}: ${again ? 'the next route is dialled on the same call' : 'nobody else is dialled'}`, async () => {
+        const [first, second] = [await desk.carrier({ refuse: status }), await desk.carrier({ autoAnswer: true })];
+        await desk.routes([first], [second]);
+        const heard = await office.listen();
+        const call = await placed({ actions: [{ type: 'hangup', option: {} }] });
+        const ended = await office.ended(call.id);
+        assert.deepEqual([invites(first), invites(second)], [1, again ? 1 : 0]);
+        assert.deepEqual([ended.tm_progressing !== null, ended.hangup_reason], [again, again ? 'normal' : reason]);
+        const updated = () =>
+          heard.filter(one => one.event_type === 'call_updated' && one.data['status'] === 'dialing').length;
+        if (again) await eventually('call_updated', updated, count => count > 0);
+      });
+
+    it('when every route fails the call ends as the last one said', async () => {
+      const [first, second] = [await desk.carrier({ refuse: 503 }), await desk.carrier({ refuse: 404 })];
+      await desk.routes([first], [second]);
+      const ended = await office.ended((await placed()).id);
+      assert.deepEqual([ended.hangup_by, ended.hangup_reason], ['remote', 'failed']);
+    });
+
+    it('a carrier that says nothing is left for the next, and one that wakes up late is not kept', async () => {
+      const silent = await LateCarrier.start();
+      const second = await desk.carrier({ autoAnswer: true });
+      const hostname = `127.0.0.1:${silent.port}`;
+      await desk.routes([second, { hostname, name: 'Silent' }], [second]);
+      const call = await placed();
+      await (await second.waitForCall({ timeout_ms: 12_000 })).answered();
+      await silent.ring();
+      await silent.canceled;
+      assert.equal((await hangUp(call)).hangup_reason, 'normal');
+      silent.stop();
+    });
+
+    it('a call that is hung up while the first route fails is dialled no further', async () => {
+      const [first, second] = [await desk.carrier(), await desk.carrier()];
+      await desk.routes([first], [second]);
+      const call = await placed();
+      const ringing = await first.waitForCall();
+      await hangUp(call);
+      await ringing.ended();
+      assert.equal(invites(second), 0);
+    });
+
+    it('an early execution that rings already stays where it rings', async () => {
+      const [first, second] = [await desk.carrier(), await desk.carrier({ autoAnswer: true })];
+      await desk.routes([first], [second]);
+      const option = { source: tel(OWN_NUMBER), destinations: [tel(CALLEE)], actions: waiting, early_execution: true };
+      await stack.api('POST', '/activeflows', { actions: [{ type: 'call', option }] });
+      (await first.waitForCall()).reject(503);
+      const call = await eventually(
+        'the end',
+        () => office.calls(1),
+        ([one]) => one?.status === 'hangup',
+      );
+      assert.deepEqual([call[0]?.hangup_reason, invites(second)], ['failed', 0]);
+    });
+  });
+
+  describe('routes (23.1)', () => {
+    it('own before everybody’s, the calling code before all, lower priority first, each provider once', async () => {
+      const names = ['de', 'all', 'default us', 'own us late', 'own us', 'own all'] as const;
+      const carriers = new Map<string, TestPhone>();
+      for (const name of names) carriers.set(name, await desk.carrier({ refuse: 503 }));
+      const own = { customer_id: stack.welcome.customer_id };
+      const provider = async (name: string) => desk.provider(carriers.get(name) as TestPhone);
+      await desk.route(await provider('all'));
+      await desk.route(await provider('default us'), { target: '+1' });
+      await desk.route(await provider('own us late'), { ...own, target: '+1', priority: 5 });
+      const best = await provider('own us');
+      await desk.route(best, { ...own, target: '+1', priority: 2 });
+      await desk.route(best, { target: 'all', priority: 0 });
+      await desk.route(await provider('own all'), { ...own });
+      await desk.route(await provider('de'), { ...own, target: '+49', priority: 0 });
+      await office.ended((await placed()).id);
+      const times = names.flatMap(name => {
+        const [invite] = carriers.get(name)?.messages('INVITE', 'received') ?? [];
+        return invite ? [{ name, at: invite.at }] : [];
+      });
+      assert.deepEqual(
+        times.sort((a, b) => a.at - b.at).map(({ name }) => name),
+        ['own us', 'own us late', 'own all', 'default us', 'all'],
+      );
+    });
+
+    it('a deleted provider is passed over; without any route the call is refused', async () => {
+      const [gone, there] = [await desk.carrier(), await desk.carrier({ refuse: 486 })];
+      const [id] = await desk.routes([gone], [there]);
+      await desk.db.query('UPDATE providers SET tm_delete = now() WHERE id = $1', [id]);
+      assert.equal((await office.ended((await placed()).id)).hangup_reason, 'busy');
+      assert.equal(invites(gone), 0);
+      await desk.db.query('DELETE FROM routes');
+      const { status, body } = await place();
+      assert.deepEqual([status, body.error?.reason], [400, 'INVALID_ARGUMENT']);
+      assert.match(body.error?.message ?? '', /No route/);
+    });
+  });
+
+  describe('what is refused before anybody is dialled', () => {
+    const rows: [title: string, body: Record<string, unknown>, status: number, reason: string, message: RegExp][] = [
+      ['a country that is not listed', { destinations: [tel('+33140000000')] }, 403, 'PERMISSION_DENIED', /FR/],
+      ['a neighbour under the same code', { destinations: [tel('+14165550123')] }, 403, 'PERMISSION_DENIED', /CA/],
+      ['a number of no country', { destinations: [tel('+881612345678')] }, 403, 'PERMISSION_DENIED', /no country/],
+      ['a source of somebody else', { source: tel('+493055500199') }, 400, 'INVALID_ARGUMENT', /source/],
+      ['a virtual source', { source: tel('+899123456781') }, 400, 'INVALID_ARGUMENT', /source/],
+    ];
+    for (const [title, body, status, reason, message] of rows)
+      it(`${title}: ${reason}`, async () => {
+        const carrier = await desk.carrier();
+        await desk.routes([carrier]);
+        const answer = await place(body);
+        assert.deepEqual([answer.status, answer.body.error?.reason], [status, reason]);
+        assert.match(answer.body.error?.message ?? '', message);
+        assert.equal(invites(carrier), 0);
+      });
+
+    it('the default number stands in for a source that is none, name and all', async () => {
+      const carrier = await desk.carrier({ refuse: 486 });
+      await desk.routes([carrier]);
+      const id = await desk.number('+493055500101');
+      await desk.db.query('UPDATE outbound_configs SET default_outgoing_source_number_id = $1', [id]);
+      const call = await placed({ source: { type: 'extension', target: '1001', target_name: 'Desk' } });
+      await desk.db.query(
+        "UPDATE outbound_configs SET default_outgoing_source_number_id = '00000000-0000-0000-0000-000000000000'",
+      );
+      assert.deepEqual(
+        [call.source.type, call.source.target, call.source.target_name],
+        ['tel', '+493055500101', '+493055500101'],
+      );
+      assert.match((await inviteHeader(carrier, 'from')) ?? '', /^"\+493055500101" <sip:\+493055500101@/);
+      await office.ended(call.id);
+    });
+
+    it('an account without outbound config calls nobody, not even its own phones', async () => {
+      await desk.db.query('UPDATE outbound_configs SET tm_delete = now()');
+      const answer = await place({ destinations: [{ type: 'sip', target: 'sip:a@127.0.0.1' }] });
+      await desk.db.query('UPDATE outbound_configs SET tm_delete = null');
+      assert.deepEqual([answer.status, answer.body.error?.reason], [403, 'PERMISSION_DENIED']);
+    });
+  });
+
+  describe('ceilings', () => {
+    it('a provider that is full, or asked too fast, is passed over', async () => {
+      const [one, fast, rest] = [await desk.carrier(), await desk.carrier(), await desk.carrier()];
+      await desk.routes([one, { max_calls: 1 }], [fast, { max_calls_per_second: 1 }], [rest]);
+      const calls = [await placed()];
+      await one.waitForCall();
+      calls.push(await placed(), await placed());
+      await rest.waitForCall();
+      assert.deepEqual([invites(one), invites(fast), invites(rest)], [1, 1, 1]);
+      await Promise.all(calls.map(hangUp));
+      const again = await placed();
+      await one.waitForCall(); // the place is free again
+      await hangUp(again);
+    });
+  });
+
+  describe('codecs of the outbound config', () => {
+    it('are what a SIP address is offered, and no telephone', async () => {
+      await desk.db.query("UPDATE outbound_configs SET codecs = 'PCMA'");
+      const [phone, carrier] = [await desk.carrier({ refuse: 486 }), await desk.carrier({ refuse: 486 })];
+      await desk.routes([carrier]);
+      const calls = [await placed({ destinations: [{ type: 'sip', target: phone.address }] }), await placed()];
+      const offered = async (one: TestPhone) =>
+        /m=audio \d+ RTP\/AVP ([\d ]+)/.exec(
+          (await one.message('INVITE', { direction: 'received' })).message.body,
+        )?.[1];
+      assert.match((await offered(phone)) ?? '', /^8 \d+$/);
+      assert.match((await offered(carrier)) ?? '', /\b0\b.*\b8\b/);
+      await desk.db.query("UPDATE outbound_configs SET codecs = ''");
+      for (const call of calls) await office.ended(call.id);
+    });
+  });
+
+  describe('provider calls (24)', () => {
+    it('go through their provider alone, with any source; they are listed by provider and deleted', async () => {
+      const { username, password } = stack.welcome;
+      const login = await fetch(`${stack.baseUrl}/auth/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ username, password }),
+      });
+      const { token } = (await login.json()) as { token: string };
+      const headers = { Authorization: `Bearer ${token}` };
+      const [named, other] = [await desk.carrier({ refuse: 503 }), await desk.carrier()];
+      const provider_id = await desk.provider(named);
+      await desk.routes([other]);
+      const body = { provider_id, source: tel('+493099999999'), destinations: [tel(CALLEE)], actions: waiting };
+      const made = await stack.api<{ id: string; call_ids: string[] }>('POST', '/providercalls', body, headers);
+      assert.equal(made.status, 200, JSON.stringify(made.body));
+      const [id] = made.body.call_ids;
+      assert.equal((await office.ended(id ?? '')).hangup_reason, 'failed');
+      assert.equal(await inviteHeader(named, 'p-asserted-identity'), '<tel:+493099999999>');
+      assert.equal(invites(other), 0);
+      const listed = await stack.api<{ result: { id: string }[] }>(
+        'GET',
+        `/providercalls?provider_id=${provider_id}`,
+        undefined,
+        headers,
+      );
+      assert.deepEqual(
+        listed.body.result.map(one => one.id),
+        [made.body.id],
+      );
+      assert.equal((await stack.api('DELETE', `/providercalls/${made.body.id}`, undefined, headers)).status, 200);
+      assert.equal((await stack.api('GET', `/providercalls/${made.body.id}`, undefined, headers)).status, 404);
+      const french = await stack.api(
+        'POST',
+        '/providercalls',
+        { ...body, destinations: [tel('+33140000000')] },
+        headers,
+      );
+      assert.equal(french.status, 403);
+    });
+  });
+});
