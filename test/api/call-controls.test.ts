@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { START_ACTION } from '#contract/action';
 import { newCall, type Call } from '#contract/call';
+import type { Reason } from '#contract/errors';
 import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
@@ -32,10 +33,10 @@ describe('what is asked of a live call', () => {
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: {} });
   });
 
-  const live = async (status: Call['status'], more: Partial<Call> = {}): Promise<string> => {
-    const address = { type: 'sip', target: 'sip:a@b', target_name: '', name: '', detail: '' } as const;
-    const data = newCall({
-      id: newId(),
+  const address = { type: 'sip', target: 'sip:a@b', target_name: '', name: '', detail: '' } as const;
+  const callOf = (id: string, status: Call['status'], more: Partial<Call> = {}): Call =>
+    newCall({
+      id,
       customer_id: api.welcome.customer_id,
       direction: 'outgoing',
       status,
@@ -45,6 +46,8 @@ describe('what is asked of a live call', () => {
       tm_create: timestamp(),
       ...more,
     });
+  const live = async (status: Call['status'], more: Partial<Call> = {}): Promise<string> => {
+    const data = callOf(newId(), status, more);
     const final = status === 'hangup';
     const record: LiveRecord<'call'> = { kind: 'call', version: 1, owner: NODE, final, data, internal: {} };
     await consumer.redis.set(keys.live('call', data.id), JSON.stringify(record));
@@ -73,23 +76,65 @@ describe('what is asked of a live call', () => {
       assert.deepEqual([command?.name, command?.body], [name, { ...sent, call_id: id }]);
     });
 
-  const BODIES: Record<string, Json | undefined> = { hold: undefined, moh: undefined, silence: undefined, mute: {} };
-  const refused: [Call['status'], string][] = [
-    ['dialing', 'CALL_STATE_INVALID'],
-    ['ringing', 'CALL_STATE_INVALID'],
-    ['canceling', 'CALL_STATE_INVALID'],
-    ['terminating', 'CALL_STATE_INVALID'],
-    ['hangup', 'CALL_ALREADY_HANGUP'],
+  const STATUSES = ['dialing', 'ringing', 'progressing', 'canceling', 'terminating', 'hangup'] as const;
+  type Rule = Record<Call['status'], 'ordered' | 'shown' | Reason>;
+  const [INVALID, OVER] = ['CALL_STATE_INVALID', 'CALL_ALREADY_HANGUP'] as const;
+  const ending = { canceling: INVALID, terminating: INVALID, hangup: OVER };
+  const whileUp: Rule = { dialing: INVALID, ringing: INVALID, progressing: 'ordered', ...ending };
+  const recorded: Rule = { ...whileUp, hangup: INVALID };
+  const hungUp: Rule = {
+    ...{ dialing: 'ordered', ringing: 'ordered', progressing: 'ordered' },
+    ...{ canceling: 'shown', terminating: 'shown', hangup: OVER },
+  };
+  /** Whoever stops a recording hears from the node whether there is one. */
+  const unrecorded: Rule = {
+    ...{ dialing: 'ordered', ringing: 'ordered', progressing: 'ordered', canceling: 'ordered', terminating: 'ordered' },
+    hangup: 'RECORDING_NOT_ACTIVE',
+  };
+  /** voice-and-flows 10 with its state checks: what a request comes to while a call is in each status. */
+  const rules: [method: string, what: string, body: Json | undefined, Rule][] = [
+    ...(['hold', 'moh', 'silence', 'mute'] as const).flatMap(what =>
+      ['POST', 'DELETE'].map((method): [string, string, Json | undefined, Rule] => [
+        ...([method, what, what === 'mute' ? {} : undefined] as const),
+        whileUp,
+      ]),
+    ),
+    ['POST', 'talk', { text: 'Hi' }, whileUp],
+    ['POST', 'recording_start', {}, recorded],
+    ['POST', 'recording-start', {}, recorded],
+    ['POST', 'recording_stop', undefined, unrecorded],
+    ['POST', 'recording-stop', undefined, unrecorded],
+    ['POST', 'hangup', undefined, hungUp],
   ];
-  for (const [status, reason] of refused)
-    it(`while a call is ${status} all of them are ${reason}, and nobody is asked`, async () => {
-      const id = await live(status);
-      for (const [what, body] of Object.entries({ ...BODIES, talk: { text: 'Hi' } }))
-        assert.deepEqual(outcome(await ask('POST', id, what, body)), [409, reason], what);
-      for (const [what, body] of Object.entries(BODIES))
-        assert.deepEqual(outcome(await ask('DELETE', id, what, body)), [409, reason], what);
-      assert.equal(consumer.taken.length, 0);
+  for (const [method, what, body, rule] of rules)
+    it(`${method} ${what} goes by the status of the call`, async () => {
+      for (const status of STATUSES) {
+        consumer.taken.length = 0;
+        const id = await live(status);
+        if (!['hold', 'moh', 'silence', 'mute', 'talk'].includes(what))
+          consumer.answer = ({ id: command_id }) => ({ command_id, ok: true, result: callOf(id, status) });
+        const answer = await ask(method, id, what, body);
+        const expected = rule[status];
+        const good = expected === 'ordered' || expected === 'shown';
+        assert.equal(answer.status, good ? 200 : 409, `${status}: ${answer.text}`);
+        if (!good) assert.equal(outcome(answer)[1], expected, status);
+        assert.equal(consumer.taken.length, expected === 'ordered' ? 1 : 0, `${status}: ordered`);
+      }
     });
+
+  it('DELETE hangs up what is still up, and then the call is gone', async () => {
+    for (const status of STATUSES) {
+      consumer.taken.length = 0;
+      const id = await live(status);
+      consumer.answer = ({ id: command_id }) => ({ command_id, ok: true, result: callOf(id, 'terminating') });
+      const answer = await api.request('DELETE', `/v1.0/calls/${id}`);
+      assert.equal(answer.status, 200, answer.text);
+      assert.notEqual(answer.body['tm_delete'], null);
+      const ordered = consumer.taken.map(({ name }) => name);
+      assert.deepEqual(ordered, status === 'hangup' ? [] : ['call.hangup'], status);
+      assert.deepEqual(outcome(await api.request('GET', `/v1.0/calls/${id}`)), [404, 'CALL_NOT_FOUND']);
+    }
+  });
 
   it('talk may answer a call that came in and still rings', async () => {
     const id = await live('ringing', { direction: 'incoming' });
