@@ -62,6 +62,7 @@ export class Connect {
       early_media: this.#request.early_media,
       anonymous: this.#request.anonymous,
       privacy: this.#caller.privacy,
+      hops: this.#caller.hops,
       ...(endpoint ? { media_server: endpoint.server } : {}),
     });
     this.#legs = sessions;

@@ -8,9 +8,12 @@ import type { Customer, OutboundConfig } from '../directory.ts';
 import type { Services } from '../services.ts';
 import { type DialTarget, OutgoingLeg } from '../sip/outgoing-leg.ts';
 import { Place } from '../carrier/places.ts';
+import { InsideCaller } from '../sip/inside-leg.ts';
+import type { SipServer } from '../sip/servers.ts';
 import { admit } from './admission.ts';
 import { isWithheld } from './caller-id.ts';
 import { type Way, wayTo } from './destinations.ts';
+import { startInside } from './inside.ts';
 import type { CallRequest } from './request.ts';
 import { CallSession } from './session.ts';
 
@@ -104,7 +107,7 @@ export class Dialer {
     const server = this.#services.sip.pick(target.sip_server);
     if (!server) throw noServer();
     const id = newId();
-    const leg = new OutgoingLeg(target, server, this.#services.log.child({ call_id: id }));
+    const leg = this.#legTo(destination, target, server, id);
     const { customer_id, master_call_id, flow, variables, request_id } = this.#request;
     const session = new CallSession(this.#services, {
       leg,
@@ -132,6 +135,15 @@ export class Dialer {
     const { early_media: earlyMedia = false, early_execution: staysOnceRinging = false } = this.#request;
     void leg.dial(this.#endpoints.take(), { earlyMedia, staysOnceRinging });
     return session;
+  }
+
+  #legTo(destination: Address, target: DialTarget, server: SipServer, callId: string): OutgoingLeg | InsideCaller {
+    const log = this.#services.log.child({ call_id: callId });
+    const { inside } = target;
+    if (!inside) return new OutgoingLeg(target, server, log);
+    const { hops = 0 } = this.#request;
+    const call = { source: this.#source, destination, withheld: inside.withheld, hops };
+    return new InsideCaller(server, this.#services.media, log, callee => startInside(this.#services, call, callee));
   }
 
   /** Links new calls to their master while it is there to be linked to (voice-and-flows 8.8). */

@@ -17,6 +17,8 @@ export interface CallRequest {
   anonymous?: Anonymous;
   /** Telephone numbers go through this provider and no other (accounts-and-plumbing 24). */
   provider_id?: string | undefined;
+  /** How often the call that leads to these has come round inside the house. */
+  hops?: number;
   /** The call that leads to these came withheld. */
   privacy?: boolean;
   early_execution?: boolean;

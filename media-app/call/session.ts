@@ -15,8 +15,7 @@ import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { CallRecordings } from '../recording/of-call.ts';
 import type { Services } from '../services.ts';
-import { IncomingLeg } from '../sip/incoming-leg.ts';
-import type { Leg } from '../sip/leg.ts';
+import { isAnswerable, type Leg } from '../sip/leg.ts';
 import type { Bridge } from './bridge.ts';
 import { takeReferral } from '../transfer/refer.ts';
 import { CallMedia } from './call-port.ts';
@@ -62,6 +61,8 @@ export interface NewCall {
   request_id?: string | undefined;
   /** The caller wants to be withheld (RFC 3323). */
   privacy?: boolean;
+  /** How often it has come round inside the house (accounts-and-plumbing 25.3). */
+  hops?: number;
 }
 
 /**
@@ -83,6 +84,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   readonly audio = new Streams('call');
   /** The caller wants to be withheld from whomever this call leads to. */
   readonly privacy: boolean;
+  readonly hops: number;
   readonly #record: LiveRecord<'call'>;
   readonly #requestId: string;
   readonly #early: boolean;
@@ -108,6 +110,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
     this.services = services;
     this.leg = given.leg;
     this.privacy = given.privacy ?? false;
+    this.hops = given.hops ?? 0;
     this.log = services.log.child({ call_id: call.id });
     this.mailbox = new Mailbox(this.log);
     this.media = new CallMedia(this);
@@ -156,7 +159,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   /** Answers an incoming call; on any other it does nothing. Rejects when the caller is gone. */
   answer(): Promise<void> {
     return this.mailbox.post(async () => {
-      if (!(this.leg instanceof IncomingLeg) || !callMachine.step(this.call.status, 'answer')) return;
+      if (!isAnswerable(this.leg) || !callMachine.step(this.call.status, 'answer')) return;
       await this.leg.answer();
       await this.#enter('answer');
       this.#progressing();
@@ -166,7 +169,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   /** Lets an unanswered caller hear media already. On any other call it does nothing. Rejects when the caller is gone. */
   progress(): Promise<void> {
     return this.mailbox.post(async () => {
-      if (this.leg instanceof IncomingLeg && callMachine.step(this.call.status, 'answer')) await this.leg.progress();
+      if (isAnswerable(this.leg) && callMachine.step(this.call.status, 'answer')) await this.leg.progress();
     });
   }
 

@@ -54,11 +54,10 @@ const candidates = async ({ services, customer_id, destination, provider_id }: L
  */
 export const telWay = async (lookup: Lookup): Promise<Way> => {
   const { destination, services, withheld } = lookup;
-  if (destination.target.startsWith('+899'))
-    throw new PlatformError(
-      'INVALID_ARGUMENT',
-      `No route leads to tel ${destination.target}: a virtual number takes calls of phones alone.`,
-    );
+  if (destination.target.startsWith('+899')) {
+    const inside = { number: destination.target, withheld };
+    return { kind: 'call', targets: [{ uri: '', proxy: '', sip_server: '', headers: {}, inside }] };
+  }
   const providers = await candidates(lookup);
   if (!providers.length) throw new PlatformError('INVALID_ARGUMENT', `No route leads to tel ${destination.target}.`);
   const source = await sourceOf(lookup);

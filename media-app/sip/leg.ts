@@ -36,6 +36,16 @@ export interface ReferNews {
   over: boolean;
 }
 
+/** A leg that we answer, not the far end. */
+export interface Answerable {
+  /** Lets the caller hear us before the answer. Rejects when it gave up. */
+  progress(): Promise<void>;
+  /** Rejects when the caller gave up meanwhile. */
+  answer(): Promise<void>;
+}
+
+export const isAnswerable = (leg: Leg): leg is Leg & Answerable => 'answer' in leg;
+
 interface LegEvents {
   /** The destination alerts (outgoing only). */
   ringing: [];

@@ -26,6 +26,8 @@ export interface DialTarget {
   auth?: { username: string; password: string };
   /** The carrier it goes through, with its ceilings and its health. */
   carrier?: CarrierLine;
+  /** The virtual number that is called inside the house, with no SIP at all (accounts-and-plumbing 25.3). */
+  inside?: { number: string; withheld: boolean };
   /** Where to dial when this fails for a reason that another way may cure (accounts-and-plumbing 23.2). */
   next?: DialTarget;
 }

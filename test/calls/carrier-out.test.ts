@@ -376,6 +376,53 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
     });
   });
 
+  describe('virtual numbers (25.3)', () => {
+    const insideOf = async (call: Call): Promise<Call> => {
+      const side = (calls: Call[]) =>
+        calls.find(one => one.direction === 'incoming' && one.tm_create! > call.tm_create!);
+      const calls = await eventually(
+        'the call that comes in',
+        () => office.calls(3),
+        seen => side(seen) !== undefined,
+      );
+      return side(calls) as Call;
+    };
+
+    it('are reached inside the house: a call at each end, heard, and each ends with the other', async () => {
+      const actions = [
+        { type: 'answer', option: {} },
+        { type: 'play', option: { stream_urls: ['tone_stream://%(20000,0,900)'] } },
+      ];
+      const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'Tone', actions });
+      await desk.number('+899123450009', { type: 'virtual', call_flow_id: flow.body.id });
+      const phone = await desk.carrier({ autoAnswer: true });
+      const hear = { type: 'connect', option: { source: tel(OWN_NUMBER), destinations: [tel('+899123450009')] } };
+      const call = await placed({ destinations: [{ type: 'sip', target: phone.address }], actions: [hear] });
+      const theirs = await phone.waitForCall();
+      await theirs.hears(900);
+      const inside = await insideOf(call);
+      assert.deepEqual(
+        [inside.flow_id, inside.source.target, inside.status],
+        [flow.body.id, OWN_NUMBER, 'progressing'],
+      );
+      await theirs.hangup();
+      assert.deepEqual(
+        [(await office.ended(inside.id)).hangup_by, (await office.ended(call.id)).hangup_by],
+        ['remote', 'remote'],
+      );
+    });
+
+    it('that nobody has fail as unallocated, and flows that call each other in a circle come to an end', async () => {
+      const ended = await office.ended((await placed({ destinations: [tel('+899123456780')] })).id);
+      assert.equal(ended.hangup_reason, 'failed');
+      const circle = { type: 'connect', option: { source: tel(OWN_NUMBER), destinations: [tel('+899123450010')] } };
+      const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'Circle', actions: [circle] });
+      await desk.number('+899123450010', { type: 'virtual', call_flow_id: flow.body.id });
+      const first = await placed({ destinations: [tel('+899123450010')] });
+      await office.ended(first.id);
+    });
+  });
+
   describe('provider calls (24)', () => {
     it('go through their provider alone, with any source; they are listed by provider and deleted', async () => {
       const { username, password } = stack.welcome;
