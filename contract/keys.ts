@@ -34,6 +34,8 @@ export const keys = {
   obeyed: (commandId: string) => `tl:obeyed:${commandId}`,
   /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
+  /** Set with expiry: ids of the extensions that registered over a connection, `<sip server>/<transport>/<address>/<port>`. */
+  connection: (name: string) => `tl:connection:${name}`,
   /** String with expiry: JSON of a `CarrierHealth`, what the latest OPTIONS to a provider found. */
   carrierHealth: (providerId: string) => `tl:carrier:${providerId}:health`,
   /** String with expiry: a media-app asks the carriers for this round. */

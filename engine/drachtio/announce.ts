@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { Hop, Source, Transport } from '../sip/hop.ts';
-import { serialize, type SipMessage } from '../sip/message.ts';
+import { formatHostPort } from '../sip/grammar.ts';
+import { headerOf, newBranch, newRequest, serialize, type SipMessage, type SipRequest } from '../sip/message.ts';
 import type { App } from './app.ts';
 import type { Core } from './records.ts';
 
@@ -27,6 +29,23 @@ const originOf = (source: Source): string =>
 /** A request outside any dialog: the meta line ends with the address it was received on. */
 export function announceNew(app: App, id: string, message: SipMessage, source: Source): void {
   hand(app, originOf(source), `${id}||${source.localAddress}|${source.localPort}`, message);
+}
+
+/**
+ * A REGISTER of the server's own, which takes away what was registered over a connection that is gone. It has size 0 and no
+ * address, which nothing from the network can have; its Via names the connection. No answer is waited for.
+ */
+export function announceLost(app: App, register: SipRequest, uris: string[], peer: Hop): void {
+  const request = newRequest('REGISTER', register.uri, {
+    Via: `SIP/2.0/${peer.transport.toUpperCase()} ${formatHostPort(peer.host, peer.port)};branch=${newBranch()}`,
+    'Max-Forwards': '0',
+    From: headerOf(register, 'from'),
+    To: headerOf(register, 'to'),
+    'Call-ID': headerOf(register, 'call-id'),
+    CSeq: headerOf(register, 'cseq'),
+    Contact: uris.map(uri => `<${uri}>;expires=0`),
+  });
+  hand(app, `network|0|${protocolOf(peer)}||0`, `${randomUUID()}||`, request);
 }
 
 /** Anything else from the network. */

@@ -4,11 +4,22 @@ import { headerOf, headersOf, type SipRequest, type SipResponse } from '../sip/m
 import { parseNameAddr, parseUri } from '../sip/uri.ts';
 
 const MOST = 100_000;
+const MOST_A_CONNECTION = 100;
 const DEFAULT_SECONDS = 3600;
+
+const peerKey = ({ transport, host, port }: Hop): string => `${transport} ${host}:${port}`;
+
+/** What was registered over one connection: the REGISTER and, by URI, when each Contact runs out. */
+interface Registrations {
+  request: SipRequest;
+  contacts: Map<string, number>;
+}
 
 /** Connections under which phones registered over a stream, by user@host of their Contact (RFC 5626 in spirit). */
 export class RegisteredContacts {
   readonly #known = new Map<string, { hop: Hop; until: number }>();
+  /** Only contacts that mean nothing without their connection: those of WebSockets and of outbound flows. */
+  readonly #bound = new Map<string, Registrations>();
 
   /** Called for a 2xx to REGISTER: remembers the connection it came over for as long as the registration holds. */
   remember(request: SipRequest, response: SipResponse, source: Source): void {
@@ -20,9 +31,28 @@ export class RegisteredContacts {
       const key = contact && contactKey(contact.uri);
       if (!key) continue;
       const seconds = Number(contact.params.get('expires') ?? fallback ?? DEFAULT_SECONDS);
+      const flow = contact.params.has('reg-id') && contact.params.has('+sip.instance');
+      if (hop.transport === 'ws' || hop.transport === 'wss' || flow) this.#bind(hop, request, contact.uri, seconds);
       if (seconds > 0) this.#store(key, hop, seconds);
       else this.#known.delete(key);
     }
+  }
+
+  #bind(hop: Hop, request: SipRequest, uri: string, seconds: number): void {
+    const name = peerKey(hop);
+    const found = this.#bound.get(name) ?? { request, contacts: new Map<string, number>() };
+    if (seconds <= 0) found.contacts.delete(uri);
+    else if (found.contacts.size < MOST_A_CONNECTION) found.contacts.set(uri, Date.now() + seconds * 1000);
+    if (found.contacts.size > 0) this.#bound.set(name, { request, contacts: found.contacts });
+    else this.#bound.delete(name);
+  }
+
+  /** A connection is gone. The contacts that went with it, and a REGISTER they came by; undefined when there are none. */
+  lost(peer: Hop): { request: SipRequest; uris: string[] } | undefined {
+    const found = this.#bound.get(peerKey(peer));
+    this.#bound.delete(peerKey(peer));
+    const uris = [...(found?.contacts ?? [])].filter(([, until]) => until > Date.now()).map(([uri]) => uri);
+    return found && uris.length > 0 ? { request: found.request, uris } : undefined;
   }
 
   #store(key: string, hop: Hop, seconds: number): void {

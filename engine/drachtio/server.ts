@@ -4,6 +4,7 @@ import type { Certificates } from '../sip/certificates.ts';
 import { SipStack, type SipListener } from '../sip/stack.ts';
 import { Alarms, type SipTimers } from '../sip/timers.ts';
 import { AdminListener, type AdminConfig } from './admin.ts';
+import { announceLost } from './announce.ts';
 import { Apps } from './app.ts';
 import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
@@ -52,6 +53,11 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
   const core = newCore(stack, config);
   stack.on('request', (transaction, request, source) => receiveRequest(core, transaction, request, source));
   stack.on('ack', (request, source) => receiveAck(core, request, source));
+  stack.on('closed', peer => {
+    const lost = core.registered.lost(peer);
+    const app = lost && core.apps.next('register');
+    if (app) announceLost(app, lost.request, lost.uris, peer);
+  });
   const admin = new AdminListener(core, config.admin);
   const adminPort = await admin.start().catch(async (error: unknown) => {
     await stack.stop();

@@ -28,16 +28,27 @@ export interface Lookup {
 }
 
 /**
- * A phone is reached at its contact; at where it registered from when the contact names another host (NAT), and over
- * the very connection it registered by when it has one (RFC 5626, RFC 7118).
+ * A phone is reached at its contact, through the proxies it registered by (RFC 3327). The next hop is where the REGISTER
+ * came from, when the address names another host (NAT) or there is a connection (RFC 5626, RFC 7118): so no registration
+ * can make us send to a third party.
  */
 const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget => {
-  const uri = parseSipUri(contact.uri);
+  const { path = [] } = contact;
+  const first = path[0] === undefined ? contact.uri : path[0].slice(1, -1);
+  const uri = parseSipUri(first);
   const { address, port, transport } = contact.source;
   const reachable = transport === 'udp' && uri !== undefined && isAddress(uri.host) && uri.host === address;
   const host = address.includes(':') ? `[${address}]` : address;
-  const proxy = `sip:${host}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
-  return { uri: contact.uri, proxy: reachable ? '' : proxy, sip_server: contact.sip_server, headers };
+  const source = `sip:${host}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
+  const proxy = reachable ? (path.length ? first : '') : source;
+  const route: Record<string, string> = path.length ? { Route: path.join(', ') } : {};
+  return { uri: contact.uri, proxy, sip_server: contact.sip_server, headers: { ...headers, ...route } };
+};
+
+/** Of several ways to one device the newest; a device is not rung twice (RFC 5626 section 7). */
+const oneWayEach = (contacts: Contact[]): Contact[] => {
+  const newest = new Map(contacts.map(contact => [contact.flow?.instance ?? contact.uri, contact])); // oldest come first
+  return contacts.filter(contact => newest.get(contact.flow?.instance ?? contact.uri) === contact);
 };
 
 const sipWay = ({ services, source, destination, withheld, codecs }: Lookup): Way => {
@@ -55,7 +66,7 @@ const extensionWay = async ({ services, customer_id, source, destination, withhe
   const contacts = await services.contacts.list(extension.id);
   if (!contacts.length) throw new PlatformError('INVALID_ARGUMENT', `Extension ${key} is not registered.`);
   const headers = callerHeaders(source, extension.domain_name, withheld);
-  return { kind: 'phones', targets: contacts.map(contact => targetOf(contact, headers)) };
+  return { kind: 'phones', targets: oneWayEach(contacts).map(contact => targetOf(contact, headers)) };
 };
 
 /**

@@ -3,7 +3,7 @@ import { parseNameAddress } from './sip-address.ts';
 import { ALLOW } from './sip-call.ts';
 import type { SipClient } from './sip-client.ts';
 import { header, headerList } from './sip-message.ts';
-import type { SipRequest, SipResponse } from './sip-message.ts';
+import type { SipHeader, SipRequest, SipResponse } from './sip-message.ts';
 import type { Identity } from './sip-wire.ts';
 
 export interface RegisterOptions {
@@ -11,6 +11,9 @@ export interface RegisterOptions {
   expires?: number;
   /** How long to wait for the server's answer; default 32 s (RFC 3261 timer F). */
   timeout_ms?: number;
+  /** Parameters of the Contact, such as `;reg-id=1`, and further headers; kept for refreshes. */
+  contactParameters?: string;
+  headers?: SipHeader[];
 }
 
 /** The server said no. */
@@ -54,7 +57,7 @@ export class Registration {
    */
   async register(options: RegisterOptions = {}): Promise<number> {
     const expires = options.expires ?? 3600;
-    const response = await this.#exchange(expires, options.timeout_ms ?? 32_000);
+    const response = await this.#exchange(expires, options.timeout_ms ?? 32_000, options);
     this.granted = grantedTo(response, this.#contact.contact, expires);
     this.#refreshLater(options);
     return this.granted;
@@ -79,14 +82,14 @@ export class Registration {
     this.#refresh = setTimeout(again, Math.max(this.granted * 500, (this.granted - 30) * 1000)).unref();
   }
 
-  async #exchange(expires: number, timeout_ms: number): Promise<SipResponse> {
+  async #exchange(expires: number, timeout_ms: number, options: RegisterOptions = {}): Promise<SipResponse> {
     const { server } = this.#identity;
     if (!server) throw new Error('this phone has no server to register with');
     const where = `${server.host}:${server.port}`;
     const response = await new Promise<SipResponse>((resolve, reject) => {
       const silent = () => reject(new SipUnreachable(`no answer from ${where}`));
       const deadline = setTimeout(silent, timeout_ms);
-      this.#client.request(this.#request(expires), server, {
+      this.#client.request(this.#request(expires, options), server, {
         response: answer => answer.status >= 200 && (clearTimeout(deadline), resolve(answer)),
         timeout: () => (clearTimeout(deadline), silent()),
       });
@@ -96,7 +99,7 @@ export class Registration {
     return response;
   }
 
-  #request(expires: number): SipRequest {
+  #request(expires: number, { contactParameters = '', headers: more = [] }: RegisterOptions): SipRequest {
     this.#sequence += 1;
     const headers = [
       { name: 'max-forwards', value: '70' },
@@ -104,9 +107,10 @@ export class Registration {
       { name: 'to', value: this.#identity.address },
       { name: 'call-id', value: this.#call_id },
       { name: 'cseq', value: `${this.#sequence} REGISTER` },
-      { name: 'contact', value: this.#contact.contact },
+      { name: 'contact', value: `${this.#contact.contact}${contactParameters}` },
       { name: 'expires', value: String(expires) },
       ALLOW,
+      ...more,
     ];
     return { kind: 'request', method: 'REGISTER', uri: `sip:${this.#identity.domain}`, headers, body: '' };
   }

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { Office } from '../support/office.ts';
+import { eventually, Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { sharedStack } from '../support/stack.ts';
 
@@ -38,6 +38,83 @@ describe('phones register', function () {
       assert.equal((await office.ended(call.id)).hangup_reason, 'normal');
     });
   }
+
+  const over = (transport: 'tls' | 'wss') => ({
+    transport,
+    server: { host: office.stack.sip.host, port: office.stack.sipPorts[transport] },
+  });
+  const nobodyRings = async (extension: string): Promise<void> => {
+    const body = {
+      source: { type: 'tel', target: office.stack.welcome.number },
+      destinations: [{ type: 'extension', target: extension, target_name: extension }],
+      actions: [],
+    };
+    const dial = async (): Promise<string> => JSON.stringify((await office.stack.api('POST', '/calls', body)).body);
+    await eventually('a refusal', dial, text => text.includes(`Extension ${extension} is not registered`));
+  };
+  const outbound = (reg_id: number) => ({
+    contactParameters: `;+sip.instance="<urn:uuid:00000000-0000-1000-8000-000a95a0e128>";reg-id=${reg_id}`,
+    headers: [{ name: 'supported', value: 'path, outbound' }],
+  });
+
+  it('over WSS, and are not called any more when their page is closed', async () => {
+    const phone = await office.phone('1002', over('wss'));
+    await phone.register();
+    await phone.stop();
+    await nobodyRings('1002');
+  });
+
+  it('over TLS as a flow of outbound, which is gone with its connection', async () => {
+    const phone = await office.phone('1002', over('tls'));
+    await phone.register(outbound(1));
+    await phone.stop();
+    await nobodyRings('1002');
+  });
+
+  it('once for each device and way: one that comes back takes the place of what it was', async () => {
+    const [before, after, other] = [
+      await office.phone('1001', over('tls')),
+      await office.phone('1001', over('tls')),
+      await office.phone('1001', over('wss')),
+    ];
+    await before.register(outbound(1));
+    await after.register(outbound(1));
+    const granted = after.messages('200 REGISTER').at(-1)?.message.headers ?? [];
+    const said = granted.map(({ name, value }) => `${name}: ${value}`).join('\n');
+    assert.match(said, /require: outbound/i);
+    assert.match(said, /flow-timer: \d+/i);
+    assert.match(said, /contact: [^,]*;reg-id=1$/im);
+    await other.register(outbound(2));
+    const call = await office.ring('1001', [{ type: 'beep' }]);
+    (await other.waitForCall()).answer();
+    await office.ended(call.id);
+    assert.deepEqual(
+      [before, after].map(phone => phone.messages('INVITE', 'received').length),
+      [0, 0],
+    );
+  });
+
+  it('through a proxy, whose Path becomes the Route of calls', async () => {
+    const phone = await office.registered('1001');
+    const path = '<sip:edge.example;lr;ob>, <sip:inner.example:5070;lr>';
+    await phone.register({ headers: [{ name: 'path', value: path }] });
+    const granted = phone.messages('200 REGISTER').at(-1)?.message.headers ?? [];
+    assert.deepEqual(
+      granted.filter(one => one.name === 'path').map(one => one.value),
+      [path],
+    );
+    const call = await office.ring('1001', [{ type: 'beep' }]);
+    (await phone.waitForCall()).answer();
+    const invite = phone.messages('INVITE', 'received')[0]?.message.headers ?? [];
+    assert.equal(
+      invite
+        .filter(one => one.name === 'route')
+        .map(one => one.value)
+        .join(', '),
+      path,
+    );
+    await office.ended(call.id);
+  });
 
   it('at a bare address, as those without a name for us do', async () => {
     const { host, port } = office.stack.sip;
