@@ -24,6 +24,7 @@ import { createServer as createHttpSide } from './http/server.ts';
 import { startCarrierHealth } from './jobs/carrier-health.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { startKeyExpiry } from './jobs/key-expiry.ts';
+import { startRagIngestion } from './jobs/rag-ingestion.ts';
 import { NumberReleases } from './jobs/number-releases.ts';
 import { startNumberRenewal } from './jobs/number-renewal.ts';
 import { startAccountJobs } from './jobs/accounts.ts';
@@ -153,7 +154,12 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   });
   const streams = new MediaStreams(server, context);
   streams.start();
-  const sweeps = [startFlowExpiry(db, log), startKeyExpiry(db, log), startAccountJobs(context)];
+  const sweeps = [
+    startFlowExpiry(db, log),
+    startKeyExpiry(db, log),
+    startRagIngestion(db, log),
+    startAccountJobs(context),
+  ];
   const jobs = [...sweeps, startNumberRenewal(db, log), startCarrierHealth(db, redis, log)];
   mail.start();
   context.recordingFiles.start();

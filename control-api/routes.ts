@@ -29,6 +29,15 @@ import { mediaStreamRoutes } from './resources/media-stream.ts';
 import { meRoutes } from './resources/me.ts';
 import { numberRoutes } from './resources/numbers.ts';
 import { findable } from './resources/records.ts';
+import { aiRoutes } from './resources/ais.ts';
+import { campaignRoutes } from './resources/campaigns.ts';
+import { conversationAccountRoutes } from './resources/conversation-accounts.ts';
+import { outdialRoutes } from './resources/outdials.ts';
+import { outplanRoutes } from './resources/outplans.ts';
+import { queueRoutes } from './resources/queues.ts';
+import { ragRoutes } from './resources/rags.ts';
+import { teamRoutes } from './resources/teams.ts';
+import { webchatWidgetRoutes } from './resources/webchat-widgets.ts';
 import { tagRoutes } from './resources/tags.ts';
 import { outboundConfigRoutes } from './resources/outbound-config.ts';
 import { providerSetupRoutes } from './resources/provider-setup.ts';
@@ -84,6 +93,15 @@ const all: Route[] = [
   ...serviceAgentRoutes,
   ...simulationRoutes,
   ...tagRoutes,
+  ...aiRoutes,
+  ...campaignRoutes,
+  ...conversationAccountRoutes,
+  ...outdialRoutes,
+  ...outplanRoutes,
+  ...queueRoutes,
+  ...ragRoutes,
+  ...teamRoutes,
+  ...webchatWidgetRoutes,
   ...transferRoutes,
   ...webhookDeliveryRoutes,
 ];

@@ -6,6 +6,8 @@ import type { Db } from '../db.ts';
 import { DIRECT_CHILDREN, type Bootable } from '../http/direct-operations.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Context } from '../http/context.ts';
+import type { Row } from '../resources/resource.ts';
+import { themeSchema, webchatWidgets } from '../resources/webchat-widgets.ts';
 import { hashOfToken } from './secrets.ts';
 import { signDirectToken, type Bound } from './token.ts';
 
@@ -27,6 +29,10 @@ const bootSchema = z
     allowed_resource_types: z.array(z.string()).describe('What the token may create one of.'),
     allowed_resource_id: z.uuid().describe('The one resource it may act on; the one it creates gets this id.'),
     scope_version: z.int().describe('Tokens of another version are refused.'),
+    resource_data: z
+      .object({ public_display_config: themeSchema })
+      .optional()
+      .describe('How the chat window looks; only of a webchat_widget that has a theme.'),
   })
   .meta({ id: 'Boot', description: 'A token for one resource, for programs of the public.' });
 
@@ -44,12 +50,21 @@ const findDirect = async (db: Db, where: Record<string, string>): Promise<Direct
   return direct;
 };
 
+/** What a program of the public shows of the resource (8.5). */
+const displayOf = async (db: Db, { resource_type, resource_id }: Direct) => {
+  if (resource_type !== 'webchat_widget') return {};
+  const widget = await db<Row>(webchatWidgets.table).where('id', resource_id).first('theme_config');
+  const config = themeSchema.safeParse(widget?.['theme_config']);
+  return config.success ? { resource_data: { public_display_config: config.data } } : {};
+};
+
 /** A token for the resource of a direct hash. The child's id is chosen here; the child is made by whoever has the token. */
 const bootTo = async (
   context: Context,
-  { customer_id, resource_type, resource_id, hash }: Direct,
+  direct: Direct,
   allowed_resource_id: string,
 ): Promise<z.input<typeof bootSchema>> => {
+  const { customer_id, resource_type, resource_id, hash } = direct;
   const bound = {
     customer_id,
     resource_type,
@@ -61,7 +76,7 @@ const bootTo = async (
   };
   const { token, expire } = await signDirectToken(context.tokenSecret, bound);
   const { hash_digest: _digest, ...shown } = bound;
-  return { token, type: 'direct', ...shown, resource_type, expire };
+  return { token, type: 'direct', ...shown, resource_type, expire, ...(await displayOf(context.db, direct)) };
 };
 
 const boot = defineRoute({

@@ -7,14 +7,15 @@ import { hashPassword, newDirectHash } from '../auth/secrets.ts';
 import type { Transaction } from '../db.ts';
 import { because } from '../http/bind.ts';
 import { isSuperAdmin, PERMISSION } from '../http/permit.ts';
-import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import type { Route, RouteRequest } from '../http/route.ts';
 import { agentAddresses, assignAddresses } from './agent-addresses.ts';
-import { crud, idParams, scopeOf } from './crud.ts';
+import { crud, scopeOf } from './crud.ts';
 import { regenerateHash } from './direct-hash.ts';
 import { detailField, nameField } from './fields.ts';
 import { byWord } from './filters.ts';
 import { defineResource, render, type Row } from './resource.ts';
-import { Store, type More, type Within } from './store.ts';
+import { setter } from './setter.ts';
+import { Store, type Within } from './store.ts';
 
 export const AGENT_STATUSES = ['available', 'away', 'busy', 'offline', 'ringing', ''] as const;
 const RING_METHODS_OF_AGENTS = ['ringall', 'linear'] as const;
@@ -137,83 +138,42 @@ const createAgent: Route = {
   },
 };
 
-/** What one field of an agent is changed with, by whoever may. */
-interface Setter<B extends z.ZodRawShape> {
-  field: string;
-  summary: string;
-  permission: Route['permission'];
-  body: B;
-  /** The columns to write, and what else to write with them. */
-  change(request: RouteRequest<{ id: string }, unknown, z.output<z.ZodObject<B>>>): Promise<Change>;
-}
-
-interface Change extends More {
-  values: Record<string, unknown>;
-}
-
-const setter = <B extends z.ZodRawShape>(given: Setter<B>): Route => {
-  const { field, summary, permission, body } = given;
-  return defineRoute({
-    method: 'put',
-    path: `/agents/{id}/${field}`,
-    operation_id: `update_agent_${field}`,
-    summary,
-    tag: agents.title,
-    permission,
-    params: idParams,
-    body: z.object(body),
-    response: agents.schema,
-    reasons: [agents.not_found, 'ADDRESS_ALREADY_ASSIGNED', 'STATE_INVALID'],
-    async handle(request) {
-      const store = new Store(agents, request.context.db);
-      const scope = scopeOf(request);
-      const { customer_id } = await store.get(scope, request.params.id);
-      const identity = { ...request.identity, customer_id };
-      const { values, ...more } = await given.change({ ...request, identity });
-      return render(agents, await store.update(scope, request.params.id, values, more));
-    },
-  });
-};
-
 const setters = {
-  addresses: setter({
+  addresses: setter(agents, {
     field: 'addresses',
     summary: 'Replace the addresses of one agent',
-    permission: 'manager',
+    reasons: ['ADDRESS_ALREADY_ASSIGNED'],
     body: { addresses: fields.addresses },
     async change({ context, identity, body }) {
       const addresses: Address[] = await agentAddresses(context.db, identity.customer_id, body.addresses);
       return { values: { addresses }, within: (trx, row) => assignAddresses(trx, row, addresses) };
     },
   }),
-  tag_ids: setter({
+  tag_ids: setter(agents, {
     field: 'tag_ids',
     summary: 'Replace the tags of one agent',
-    permission: 'manager',
     body: { tag_ids: fields.tag_ids },
-    change: async ({ body }) => ({ values: body }),
   }),
-  status: setter({
+  status: setter(agents, {
     field: 'status',
     summary: 'Say whether one agent takes calls',
     permission: 'own',
     body: { status: z.enum(AGENT_STATUSES) },
     change: async ({ body }) => ({ values: body, told: 'status_updated' }),
   }),
-  permission: setter({
+  permission: setter(agents, {
     field: 'permission',
     summary: 'Change what one agent may do',
-    permission: 'manager',
+    reasons: ['STATE_INVALID'],
     body: { permission: fields.permission },
     async change(request) {
       mayGrant(request, request.body.permission);
       return { values: request.body, within: mustKeepAnAdmin };
     },
   }),
-  password: setter({
+  password: setter(agents, {
     field: 'password',
     summary: 'Set the password of one agent',
-    permission: 'manager',
     body: { password: passwordField },
     change: async ({ body }) => ({ values: { password: await hashPassword(body.password) } }),
   }),

@@ -4,7 +4,7 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { listQuery, pageFrom, pageOf } from '../http/pagination.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { render, type Resource, type ResourceOf, type Row } from './resource.ts';
-import { Store, type Scope, type Within } from './store.ts';
+import { Store, type More, type Scope, type Within } from './store.ts';
 
 type Values = Record<string, unknown>;
 
@@ -14,6 +14,10 @@ export interface Behaviour<F extends z.ZodRawShape> {
   prepare?(request: RouteRequest, body: z.output<z.ZodObject<F>>): Promise<Values>;
   /** Turns the body of PUT into columns; `row` is what they change. */
   revise?(request: RouteRequest, body: Values, row: Row): Promise<Values>;
+  /** More to write in the transaction of a creation. */
+  creating?(request: RouteRequest): More;
+  /** More to write in the transaction of a PUT. */
+  revising?(request: RouteRequest): More;
   /** Columns that a deletion writes beside `tm_delete`. */
   removal?: Values;
   /** More to write in the transaction of a deletion. */
@@ -85,7 +89,8 @@ const createRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     async handle(request) {
       const body = request.body;
       const values = behaviour.prepare ? await behaviour.prepare(request, body) : body;
-      return render(resource, await new Store(resource, request.context.db).insert(scopeOf(request), values));
+      const store = new Store(resource, request.context.db);
+      return render(resource, await store.insert(scopeOf(request), values, behaviour.creating?.(request)));
     },
   });
 
@@ -108,7 +113,7 @@ const updateRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
       const customer_id = resource.tenancy === 'none' ? request.identity.customer_id : row.customer_id;
       const owner = { ...request, identity: { ...request.identity, customer_id } };
       const values = behaviour.revise ? await behaviour.revise(owner, request.body, row) : request.body;
-      return render(resource, await store.update(scope, request.params.id, values));
+      return render(resource, await store.update(scope, request.params.id, values, behaviour.revising?.(owner)));
     },
   });
 

@@ -17,7 +17,8 @@ export const reference = (what: string) =>
     .default(EMPTY_ID)
     .describe(what);
 
-const isWebAddress = (text: string): boolean => {
+/** True for an absolute http or https URL. */
+export const isWebAddress = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
   return (protocol === 'http:' || protocol === 'https:') && hostname !== '';

@@ -3,6 +3,13 @@ import type { Route } from '../http/route.ts';
 import { accesskeys } from './accesskeys.ts';
 import { activeflows } from './activeflows.ts';
 import { agents } from './agents.ts';
+import { ais } from './ai-store.ts';
+import { campaigns, outdials, outplans } from './campaign-store.ts';
+import { conversationAccounts } from './conversation-accounts.ts';
+import { queues } from './queues.ts';
+import { rags } from './rag-store.ts';
+import { teams } from './teams.ts';
+import { webchatWidgets } from './webchat-widgets.ts';
 import { calls } from './calls.ts';
 import { conferencecalls } from './conferencecalls.ts';
 import { conferences } from './conferences.ts';
@@ -42,25 +49,35 @@ const RECORDS: Record<string, Find> = {
   '/accesskeys': stored(accesskeys),
   '/activeflows': live(activeflows),
   '/agents': stored(agents),
+  '/ais': stored(ais),
   '/calls': live(calls),
+  '/campaigns': stored(campaigns),
   '/conferencecalls': live(conferencecalls),
   '/conferences': live(conferences),
   '/contact_addresses': stored(contactAddresses),
   '/contacts': stored(contacts),
+  '/conversation-accounts': stored(conversationAccounts),
+  '/conversation_accounts': stored(conversationAccounts),
   '/directs': stored(directs),
   '/extensions': stored(extensions),
   '/flows': stored(flows),
   '/groupcalls': live(groupcalls),
   '/numbers': stored(numbers),
+  '/outdials': stored(outdials),
+  '/outplans': stored(outplans),
   '/outbound_configs': stored(outboundConfigs),
   '/providercalls': stored(providercalls),
   '/providers': stored(providers),
+  '/queues': stored(queues),
+  '/rags': stored(rags),
   '/recordingfiles': live(recordings),
   '/recordings': live(recordings),
   '/routes': stored(routeRecords),
   '/tags': stored(tags),
+  '/teams': stored(teams),
   '/trunks': stored(trunks),
   '/webhook_deliveries': request => findDelivery(request, request.params['id'] ?? ''),
+  '/webchat_widgets': stored(webchatWidgets),
 };
 
 /** A route that can tell a missing record from one that the caller may not touch (accounts-and-plumbing 6.2). */

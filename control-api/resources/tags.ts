@@ -6,6 +6,7 @@ import { contacts } from './contact-store.ts';
 import { crud } from './crud.ts';
 import { detailField, nameField } from './fields.ts';
 import { byText } from './filters.ts';
+import { queues } from './queues.ts';
 import { defineResource, type Resource, type Row } from './resource.ts';
 import { tellUpdated } from './store.ts';
 
@@ -26,7 +27,7 @@ export const tags = defineResource({
 });
 
 /** What carries tags, in `tag_ids`. */
-const TAGGED: Resource[] = [agents, contacts];
+const TAGGED: Resource[] = [agents, queues, contacts];
 
 /** Takes a deleted tag off whatever carries it, and tells so. */
 const untag = async (trx: Transaction, tag: Row, request_id: string): Promise<void> => {

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { z } from 'zod';
-import { newId } from '#contract/ids';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { signDelegateToken, signDirectToken } from '../../control-api/auth/token.ts';
 import type { Route } from '../../control-api/http/route.ts';
@@ -36,6 +36,9 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/directs/, 'yyy-'],
   [/ \/tags/, 'yyy-'],
   [/ \/(timelines|aggregated-events)/, 'yyy-'],
+  [/ \/(ais|teams|queues|campaigns|outdials|outplans)/, 'yyy-'],
+  [/ \/(conversation_accounts|conversation-accounts|webchat_widgets)/, 'yyy-'],
+  [/ \/rags/, 'yy--'],
   [/ \/webhook/, 'yyy-'],
   [/ \/(transfers|transcribes|transcripts|speakings|schedules)/, 'yyy-'],
   [/ \/service_agents\//, 'login'],
@@ -62,6 +65,7 @@ const NAMED: Record<string, () => unknown> = {
   extension: () => `x${newId().slice(0, 8)}`,
   actions: () => [{ type: 'answer' }],
   target: () => 'all',
+  engine_model: () => 'openai.x',
 };
 
 /** A value that a schema takes. It names flows that are not there, so that nothing is dialled. */
@@ -146,10 +150,42 @@ describe('who may do what', () => {
     await db('events').insert({ id: event.resource_id, timestamp: LATER, ...event, ...happened });
     const target = { event_id: event.resource_id, target: 'customer', order_key: '', uri: '', method: 'POST' };
     await insert('webhook_deliveries', { tm_create: LATER, customer_id, sequence: 0, state: 'dead', ...target });
+    await fillRecords(customer_id);
     for (const table of ['accesskeys', 'directs']) {
       const row = await db(table).where({ customer_id }).first<{ id: string } | undefined>('id');
       existing.set(table, row?.id ?? '');
     }
+  };
+
+  /** Records of the contact centre, of messaging and of AI. */
+  const fillRecords = async (customer_id: string): Promise<void> => {
+    const own = { customer_id, tm_create: LATER, name: '' };
+    const words = { ...own, detail: '' };
+    const hash = () => ({ direct_hash: `direct.${newId()}` });
+    const none = { wait_flow_id: EMPTY_ID, wait_timeout: 0, service_timeout: 0 };
+    await insert('queues', { ...words, ...hash(), ...none, routing_method: 'random', tag_ids: '[]' });
+    const tries = {
+      max_try_count_0: 1,
+      max_try_count_1: 0,
+      max_try_count_2: 0,
+      max_try_count_3: 0,
+      max_try_count_4: 0,
+    };
+    await insert('outplans', { ...words, ...tries, source: '{}', dial_timeout: 0, try_interval: 0 });
+    await insert('outdials', { ...words, data: '' });
+    const ids = { outplan_id: EMPTY_ID, outdial_id: EMPTY_ID, queue_id: EMPTY_ID, next_campaign_id: EMPTY_ID };
+    const plan = { type: 'flow', service_level: 0, end_handle: 'stop', actions: '[]' };
+    await insert('campaigns', { ...words, ...ids, ...plan });
+    const account = { type: 'sms', secret: '', token: '', message_flow_id: EMPTY_ID };
+    await insert('conversation_accounts', { ...words, ...account });
+    existing.set('conversation-accounts', existing.get('conversation_accounts') ?? '');
+    const window = { status: 'active', session_flow_id: EMPTY_ID, message_flow_id: EMPTY_ID, session_idle_timeout: 60 };
+    await insert('webchat_widgets', { ...own, ...hash(), ...window });
+    const speech = { tts_type: '', tts_voice_id: '', stt_type: '', stt_language: '', auto_aicall_audit_enabled: false };
+    const model = { engine_model: 'openai.x', parameter: '{}', engine_key: '', rag_id: EMPTY_ID, init_prompt: '' };
+    await insert('ais', { ...words, ...hash(), ...speech, ...model, type: 'normal', tool_names: '[]' });
+    await insert('teams', { ...words, ...hash(), start_member_id: newId(), members: '[]', parameter: '{}' });
+    await insert('rags', { ...own, description: '' });
   };
 
   before(async function () {

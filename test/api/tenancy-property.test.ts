@@ -38,6 +38,40 @@ const KINDS: Record<string, { body: () => Json; filter?: (made: Json) => string 
     body: () => ({ type: 'email', target: `${hex()}@example.com` }),
     filter: of('target'),
   },
+  queues: {
+    body: () => ({
+      ...{ name: hex(), detail: '', routing_method: 'random', tag_ids: [] },
+      ...{ wait_flow_id: '', wait_timeout: 0, service_timeout: 0 },
+    }),
+    filter: of('name'),
+  },
+  outdials: { body: () => ({ campaign_id: '', name: hex(), detail: '', data: '' }), filter: of('campaign_id') },
+  outplans: {
+    body: () => ({
+      ...{ name: hex(), detail: '', source: { type: 'tel', target: '+899' }, dial_timeout: 0, try_interval: 0 },
+      ...{ max_try_count_0: 1, max_try_count_1: 0, max_try_count_2: 0, max_try_count_3: 0, max_try_count_4: 0 },
+    }),
+  },
+  campaigns: {
+    body: () => ({
+      ...{ name: hex(), detail: '', type: 'flow', service_level: 0, end_handle: 'stop', actions: [] },
+      ...{ outplan_id: '', outdial_id: '', queue_id: '', next_campaign_id: '' },
+    }),
+    filter: of('status'),
+  },
+  conversation_accounts: {
+    body: () => ({ type: 'sms', name: hex(), detail: '', secret: '', token: '' }),
+    filter: of('type'),
+  },
+  webchat_widgets: { body: () => ({ name: hex(), session_flow_id: '' }), filter: of('status') },
+  ais: {
+    body: () => ({
+      ...{ name: hex(), detail: '', engine_model: 'openai.x', parameter: {}, engine_key: '', init_prompt: hex() },
+      ...{ tts_type: '', tts_voice_id: '', stt_type: '' },
+    }),
+    filter: of('type'),
+  },
+  rags: { body: () => ({ name: hex() }) },
 };
 const NAMES = Object.keys(KINDS);
 

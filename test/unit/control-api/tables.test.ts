@@ -1,18 +1,35 @@
 import { strict as assert } from 'node:assert';
 import { accesskeys } from '../../../control-api/resources/accesskeys.ts';
 import { agents } from '../../../control-api/resources/agents.ts';
+import { ais, participants, promptHistories } from '../../../control-api/resources/ai-store.ts';
+import {
+  campaigncalls,
+  campaigns,
+  outdials,
+  outdialTargets,
+  outplans,
+} from '../../../control-api/resources/campaign-store.ts';
 import { contactAddresses, contacts } from '../../../control-api/resources/contact-store.ts';
+import { conversationAccounts } from '../../../control-api/resources/conversation-accounts.ts';
 import { extensions } from '../../../control-api/resources/extensions.ts';
 import { flows } from '../../../control-api/resources/flow-store.ts';
 import { numbers } from '../../../control-api/resources/numbers.ts';
 import { providers } from '../../../control-api/resources/providers.ts';
+import { queues } from '../../../control-api/resources/queues.ts';
+import { rags } from '../../../control-api/resources/rag-store.ts';
 import { tags } from '../../../control-api/resources/tags.ts';
+import { teams } from '../../../control-api/resources/teams.ts';
 import { trunks } from '../../../control-api/resources/trunks.ts';
+import { webchatWidgets } from '../../../control-api/resources/webchat-widgets.ts';
 import { testDatabase, type TestDatabase } from '../../support/database.ts';
 
 /** Columns that nobody is shown. */
 const HIDDEN: Record<string, string[]> = {
   accesskeys: ['token_hash'],
+  ai_participants: ['id', 'customer_id', 'tm_update', 'tm_delete'],
+  ai_prompt_histories: ['tm_update', 'tm_delete'],
+  conversation_accounts: ['secret', 'token', 'app_secret'],
+  outdial_targets: ['customer_id'],
   agents: ['password'],
   contact_addresses: ['tm_update', 'tm_delete'],
   flows: ['persistent', 'tm_expire'],
@@ -20,7 +37,7 @@ const HIDDEN: Record<string, string[]> = {
 };
 
 /** What lies in another table. */
-const ELSEWHERE: Record<string, string[]> = { contacts: ['addresses'] };
+const ELSEWHERE: Record<string, string[]> = { contacts: ['addresses'], rags: ['status', 'sources'] };
 
 describe('tables and schemas', () => {
   let database: TestDatabase;
@@ -33,14 +50,27 @@ describe('tables and schemas', () => {
   const resources = [
     accesskeys,
     agents,
+    ais,
+    campaigncalls,
+    campaigns,
     contactAddresses,
     contacts,
+    conversationAccounts,
     extensions,
     flows,
     numbers,
+    outdials,
+    outdialTargets,
+    outplans,
+    participants,
+    promptHistories,
     providers,
+    queues,
+    rags,
     tags,
+    teams,
     trunks,
+    webchatWidgets,
   ];
   for (const resource of resources)
     it(`${resource.table} has exactly the columns that ${resource.title} shows, and the hidden ones`, async () => {
