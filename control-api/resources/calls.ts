@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActionInput } from '#contract/action';
 import { addressSchema, ANONYMOUS_VALUES, isVirtualNumber, normalizeAddress, type Address } from '#contract/address';
 import { callSchema, type Call } from '#contract/call';
-import { PlatformError } from '#contract/errors';
+import { PlatformError, type Reason } from '#contract/errors';
 import { CALL_STATUSES } from '#contract/machines/call';
 import type { FlowTemplate } from '#contract/flow';
 import { groupcallSchema } from '#contract/groupcall';
@@ -12,7 +12,7 @@ import { idParams } from './crud.ts';
 import { isIdentityVerified } from './customer.ts';
 import { reference, variablesField } from './fields.ts';
 import { byId, byWord } from './filters.ts';
-import { actionsField, storeTemporary, templateOf, temporaryFlow } from './flow-store.ts';
+import { actionsField, removeTemporary, storeTemporary, templateOf, temporaryFlow } from './flow-store.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
 
 /** Legs between the platform and one party (voice-and-flows 8, 10). */
@@ -49,9 +49,12 @@ const createBody = z.object({
   anonymous: z.enum(ANONYMOUS_VALUES).default('auto').describe('For tel destinations only.'),
 });
 
+/** Of these nobody knows whether the order is obeyed. */
+const FATE_UNKNOWN: Reason[] = ['REQUEST_TIMEOUT', 'REQUEST_CANCELED'];
+
 /**
  * Runs an order with the flow a request names, or with its actions as a temporary one. The order carries a copy of the
- * flow, so it goes out while the temporary flow is being stored; the answer waits for both.
+ * flow, so it goes out while the temporary flow is being stored; the answer waits for both. A refused order leaves none.
  */
 export const withFlow = async <T>(
   { context, identity }: RouteRequest,
@@ -60,8 +63,16 @@ export const withFlow = async <T>(
 ): Promise<T> => {
   if (isSet(body.flow_id)) return order(await templateOf(context.db, identity.customer_id, body.flow_id));
   const flow = temporaryFlow(identity.customer_id, body.actions);
-  const [result] = await Promise.all([order(flow), storeTemporary(context.db, flow)]);
-  return result;
+  const [ordered, stored] = await Promise.allSettled([order(flow), storeTemporary(context.db, flow)]);
+  if (ordered.status === 'rejected') {
+    const error: unknown = ordered.reason;
+    // What cannot be removed now expires with the day.
+    if (error instanceof PlatformError && !FATE_UNKNOWN.includes(error.reason))
+      await removeTemporary(context.db, flow).catch((err: unknown) => context.log.warn({ err }, 'flow not removed'));
+    throw error;
+  }
+  if (stored.status === 'rejected') throw stored.reason;
+  return ordered.value;
 };
 
 const isPstn = (address: Address): boolean => address.type === 'tel' && !isVirtualNumber(address.target);

@@ -61,6 +61,11 @@ export const storeTemporary = async (db: Db, flow: FlowTemplate): Promise<void> 
   await db('flows').insert({ id, customer_id, name: '', detail: '', actions, persistent: false, ...times });
 };
 
+/** Removes a temporary flow that nothing runs. */
+export const removeTemporary = async (db: Db, { id, customer_id }: FlowTemplate): Promise<void> => {
+  await db('flows').where({ id, customer_id, persistent: false }).delete();
+};
+
 /** Removes temporary flows whose day is over. Returns how many. */
 export const removeExpiredFlows = async (db: Db): Promise<number> =>
   db('flows').where('tm_expire', '<', timestamp()).delete();

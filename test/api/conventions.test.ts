@@ -1,5 +1,14 @@
 import { strict as assert } from 'node:assert';
+import { z } from 'zod';
+import type { Route } from '../../control-api/http/route.ts';
+import { routes } from '../../control-api/routes.ts';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+
+/** The name of a query parameter that takes any text, of a route that has one. */
+const textFilter = ({ query }: Route): string | undefined =>
+  Object.entries(query?.shape ?? {}).find(
+    ([name, type]) => name !== 'page_token' && z.safeParse(type, 'any text').success,
+  )?.[0];
 
 const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
 
@@ -34,6 +43,25 @@ describe('conventions of the API', () => {
       assert.equal(answer.headers.get('access-control-allow-origin'), '*');
       assert.equal(answer.headers.get('access-control-max-age'), '43200');
       assert.match(answer.headers.get('access-control-allow-headers') ?? '', /Authorization/);
+    });
+
+    const headers: [name: string, value: string][] = [
+      ['access-control-allow-origin', '*'],
+      ['access-control-allow-methods', 'POST, GET, PUT, DELETE, PATCH, HEAD, OPTIONS'],
+      ['access-control-max-age', '43200'],
+    ];
+    for (const [name, value] of headers)
+      it(`a preflight of any path, known or not, answers ${name}: ${value}`, async () => {
+        for (const path of ['/v1.0/calls', '/v1.0/nothing', '/auth/login', '/ping'])
+          assert.equal((await api.request('OPTIONS', path, undefined, { credentials: {} })).headers.get(name), value);
+      });
+
+    it('a preflight allows the five headers of the specification, and no credentials', async () => {
+      const answer = await api.request('OPTIONS', '/v1.0/calls', undefined, { credentials: {} });
+      const allowed = (answer.headers.get('access-control-allow-headers') ?? '').split(', ');
+      for (const name of ['Origin', 'X-Requested-With', 'Content-Type', 'Accept', 'Authorization'])
+        assert.ok(allowed.includes(name), name);
+      assert.equal(answer.headers.get('access-control-allow-credentials'), null);
     });
 
     it('errors carry the origin header too', async () => {
@@ -156,6 +184,74 @@ describe('conventions of the API', () => {
       const rows = (await api.request('GET', '/v1.0/extensions')).body['result'] as Record<string, unknown>[];
       const token = encodeURIComponent(String(rows[5]?.['tm_create']));
       assert.deepEqual(names(await api.request('GET', `/v1.0/extensions?page_token=${token}`)), ['1001']);
+    });
+  });
+
+  describe('every operation', function () {
+    this.timeout(20_000);
+    const versioned = routes.filter(route => route.surface === 'versioned' && route.permission !== 'public');
+    const nameOf = ({ method, path }: Route): string => `${method.toUpperCase()} ${path}`;
+    /** Super admins pass every permission but that of agents' own surface, which the same agent passes too. */
+    let token: string;
+    before(async () => {
+      const { username, password } = api.welcome;
+      const answer = await api.request('POST', '/auth/login', { username, password }, { credentials: {} });
+      token = String(answer.body['token']);
+    });
+    const pathOf = ({ path }: Route, id = nowhere): string =>
+      `/v1.0${path.replace('{resource_type}', 'calls').replace(/\{\w+\}/g, id)}`;
+    const ask = ({ method }: Route, path: string, raw?: string): Promise<Answer> =>
+      api.request(method.toUpperCase(), path, undefined, {
+        credentials: { token },
+        ...(raw === undefined ? {} : { raw }),
+      });
+    const all = async (chosen: Route[], expected: [number, string], send: (route: Route) => Promise<Answer>) => {
+      assert.ok(chosen.length > 0);
+      const seen = await Promise.all(chosen.map(async route => ({ route, answer: await send(route) })));
+      const wrong = seen.filter(({ answer }) => answer.status !== expected[0] || reasonOf(answer) !== expected[1]);
+      assert.deepEqual(
+        wrong.map(({ route, answer }) => `${nameOf(route)}: ${answer.text.slice(0, 120)}`),
+        [],
+      );
+    };
+    const upgrades = (route: Route): boolean => route.status === 101;
+
+    it('takes a path id that is no UUID for INVALID_ID', () =>
+      all(
+        versioned.filter(route => /_?id\}/.test(route.path) && !upgrades(route)),
+        [400, 'INVALID_ID'],
+        route => ask(route, pathOf(route, '17'), route.body ? '{}' : undefined),
+      ));
+
+    for (const raw of ['', '{', '[]', '17', 'null'])
+      it(`takes ${raw || 'an empty body'} for INVALID_JSON_BODY where it wants an object`, () =>
+        all(
+          versioned.filter(route => route.body),
+          [400, 'INVALID_JSON_BODY'],
+          route => ask(route, pathOf(route), raw),
+        ));
+
+    const lists = versioned.filter(route => route.method === 'get' && route.query && 'page_size' in route.query.shape);
+    for (const wrong of ['page_size=ten', 'page_size=1.5', 'page_size=', 'page_token=yesterday', 'page_token=a%00b'])
+      it(`that lists refuses ${wrong}`, () =>
+        all(
+          lists.filter(route => wrong.split('=')[0] !== 'page_token' || 'page_token' in (route.query?.shape ?? {})),
+          [400, 'INVALID_REQUEST_PARAMETER'],
+          route => ask(route, `${pathOf(route)}?${wrong}`),
+        ));
+
+    it('refuses a NUL in any query parameter that is text', () =>
+      all(
+        versioned.filter(route => textFilter(route) !== undefined),
+        [400, 'INVALID_REQUEST_PARAMETER'],
+        route => ask(route, `${pathOf(route)}?${textFilter(route) ?? ''}=a%00b`),
+      ));
+
+    it('that lists nothing answers an empty list and an empty token', async () => {
+      for (const path of ['recordings', 'groupcalls', 'conferences', 'trunks', 'webhook_deliveries']) {
+        const { body } = await api.request('GET', `/v1.0/${path}`);
+        assert.deepEqual(body, { result: [], next_page_token: '' });
+      }
     });
   });
 

@@ -68,6 +68,19 @@ describe('placing calls', () => {
     assert.equal(reasonOf(await api.request('DELETE', `/v1.0/flows/${String(flow['id'])}`)), 'FLOW_NOT_FOUND');
   });
 
+  for (const [reason, left] of [
+    ['STATE_INVALID', 0],
+    ['SERVICE_UNAVAILABLE', 0],
+    ['REQUEST_TIMEOUT', 1],
+  ] as const)
+    it(`a call refused with ${reason} leaves ${left === 0 ? 'no flow of its actions' : 'the flow it may yet run'}`, async () => {
+      const count = (): Promise<{ id: string }[]> => api.database.db('flows').where({ persistent: false });
+      const before = await count();
+      consumer.answer = ({ id }) => ({ command_id: id, ok: false, reason, message: 'no' });
+      assert.equal(reasonOf(await place({ actions: [{ type: 'answer' }] })), reason);
+      assert.equal((await count()).length - before.length, left);
+    });
+
   it('a flow_id wins over actions, and the request id travels along', async () => {
     const body = { source, destinations, flow_id: api.welcome.flow_id, actions: [{ type: 'hangup' }] };
     await api.request('POST', '/v1.0/calls', body, { headers: { 'X-Request-Id': 'abc' } });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { startApp, type App } from '../../control-api/app.ts';
 import { readConfig } from '../../control-api/config.ts';
 import type { Welcome } from '#contract/welcome';
@@ -105,8 +105,8 @@ const send = async (url: URL, method: string, headers: Headers, body: string | u
   return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Json) : {} };
 };
 
-/** Starts a control-api in this process on free ports, with everything real behind it. */
-export const startTestApi = async (environment: Record<string, string> = {}): Promise<TestApi> => {
+/** Starts a control-api in this process on free ports, with everything real behind it; silent without a log. */
+export const startTestApi = async (environment: Record<string, string> = {}, log?: Logger): Promise<TestApi> => {
   const [database, redis, dataDir] = [
     await testDatabase(),
     await testRedis(),
@@ -121,7 +121,7 @@ export const startTestApi = async (environment: Record<string, string> = {}): Pr
     ...NO_LIMITS,
     ...environment,
   });
-  const app = await startApp(config, pino({ level: config.LOG_LEVEL }));
+  const app = await startApp(config, log ?? pino({ level: config.LOG_LEVEL }));
   const url = `http://127.0.0.1:${app.port}`;
   const welcome = JSON.parse(await readFile(join(dataDir, 'welcome.json'), 'utf8')) as Welcome;
   const request: TestApi['request'] = async (method, path, body, options = {}) => {
