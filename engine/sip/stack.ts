@@ -10,6 +10,7 @@ import {
   isRequest,
   newBranch,
   responseTo,
+  serialize,
   type SipMessage,
   type SipRequest,
   type SipResponse,
@@ -60,6 +61,11 @@ interface StackEvents {
   closed: [Hop];
 }
 
+/** RFC 3261 18.1.1, where the path MTU is unknown. */
+const LARGEST_DATAGRAM = 1300;
+const REMEMBER_MS = 300_000;
+const MOST_REMEMBERED = 10_000;
+
 /** More open transactions than this mean an attack; new requests are then answered 503 without state. */
 const MOST_TRANSACTIONS = 100_000;
 
@@ -76,6 +82,8 @@ export class SipStack extends EventEmitter<StackEvents> {
   readonly #servers = new Map<string, ServerTransaction>();
   /** INVITEs answered 2xx, by the dialog and CSeq number their ACK will name. */
   readonly #accepted = new Map<string, InviteServerTransaction>();
+  /** Peers that do not take TCP, and until when that is believed. */
+  readonly #noTcp = new Map<string, number>();
   readonly #wire: Wire;
 
   constructor(options: SipStackOptions) {
@@ -87,6 +95,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.#wire = {
       timers: this.timers,
       send: (message, hop, failed) => this.#layer.send(message, hop, failed),
+      connected: hop => this.#layer.connected(hop),
       probe: (hop, refused) => this.#layer.probe(hop, refused),
     };
   }
@@ -131,15 +140,32 @@ export class SipStack extends EventEmitter<StackEvents> {
   request(request: SipRequest, options: { nextHop?: Hop; transport?: Transport } = {}): ClientTransaction {
     const hop = options.nextHop ?? hopOfRequest(request, options.transport);
     const branch = newBranch();
-    const target = hop ?? { transport: 'udp' as const, host: '', port: 0 };
-    this.#stamp(request, target, branch);
+    const wanted = hop ?? { transport: 'udp' as const, host: '', port: 0 };
+    this.#stamp(request, wanted, branch);
+    const target = this.#roomier(request, wanted) ?? wanted;
+    if (target !== wanted) this.#stamp(request, target, branch);
     const Kind = request.method === 'INVITE' ? InviteClientTransaction : NonInviteClientTransaction;
     const transaction = new Kind(request, branch, target, hop ? this.#wire : unreachable(this.#wire));
     const key = `${branch} ${request.method}`;
     this.#clients.set(key, transaction);
     transaction.once('ended', () => this.#clients.delete(key));
+    if (target !== wanted) transaction.fallBackOn(wanted, () => this.#refused(transaction.request, wanted, branch));
     transaction.start();
     return transaction;
+  }
+
+  /** TCP for what may not fit one datagram, unless that peer is known to refuse it (RFC 3261 18.1.1). */
+  #roomier(request: SipRequest, hop: Hop): Hop | undefined {
+    const tcp: Hop = { ...hop, transport: 'tcp' };
+    if (hop.transport !== 'udp' || hop.host === '' || !this.#layer.localFor(tcp)) return undefined;
+    if (serialize(request).length <= LARGEST_DATAGRAM) return undefined;
+    return (this.#noTcp.get(`${hop.host}:${hop.port}`) ?? 0) > Date.now() ? undefined : tcp;
+  }
+
+  #refused(request: SipRequest, hop: Hop, branch: string): void {
+    if (this.#noTcp.size >= MOST_REMEMBERED) this.#noTcp.clear();
+    this.#noTcp.set(`${hop.host}:${hop.port}`, Date.now() + REMEMBER_MS);
+    this.#stamp(request, hop, branch);
   }
 
   /** Sends without state: ACK to a 2xx and the like. Adds Via (if absent) and Max-Forwards. */

@@ -4,6 +4,8 @@ import { headerOf, newRequest, type HeaderInput, type SipRequest, type SipRespon
 import { Alarms } from '../timers.ts';
 import type { Wire } from './wire.ts';
 
+const CONNECT_MS = 1000;
+
 interface ClientEvents {
   response: [SipResponse, Source];
   timeout: [];
@@ -24,10 +26,12 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
   /** As it went on the wire, Via included. */
   readonly request: SipRequest;
   readonly branch: string;
-  readonly hop: Hop;
+  hop: Hop;
   protected readonly wire: Wire;
   protected readonly alarms = new Alarms();
-  protected readonly reliable: boolean;
+  protected reliable: boolean;
+  /** The way to take when the first cannot be gone. */
+  #spare: Hop | undefined;
 
   constructor(request: SipRequest, branch: string, hop: Hop, wire: Wire) {
     super();
@@ -36,6 +40,35 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     this.hop = hop;
     this.wire = wire;
     this.reliable = hop.transport !== 'udp';
+  }
+
+  /**
+   * A way to fall back on when `hop` refuses or no connection stands within a second (RFC 3261 18.1.1). `moved` puts it
+   * into the request's Via. Call it before `start`.
+   */
+  fallBackOn(spare: Hop, moved: () => void): void {
+    this.#spare = spare;
+    this.#moved = moved;
+    this.alarms.set('connect', CONNECT_MS, () => {
+      if (!this.wire.connected(this.hop)) this.fail(new Error('no connection in time'));
+    });
+  }
+
+  #moved: () => void = () => undefined;
+
+  /** An answer has come by this way: it is the right one. */
+  protected arrived(): void {
+    this.#spare = undefined;
+    this.alarms.clear('connect');
+  }
+
+  #fallBack(spare: Hop): void {
+    this.#spare = undefined;
+    this.alarms.clearAll();
+    this.hop = spare;
+    this.reliable = spare.transport !== 'udp';
+    this.#moved();
+    this.start();
   }
 
   abstract start(): void;
@@ -58,6 +91,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
 
   protected fail(error: Error): void {
     if (this.finished) return;
+    if (this.#spare) return this.#fallBack(this.#spare);
     this.end();
     if (this.listenerCount('error') > 0) this.emit('error', error);
     else this.emit('timeout');

@@ -32,6 +32,7 @@ export class InviteClientTransaction extends ClientTransaction {
 
   receive(response: SipResponse, source: Source): void {
     if (this.#state === 'terminated') return;
+    this.arrived();
     if (response.status < 200) this.#provisional(response, source);
     else if (response.status < 300) this.#success(response, source);
     else this.#failure(response, source);

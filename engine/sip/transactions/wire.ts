@@ -6,5 +6,6 @@ import type { SipTimers } from '../timers.ts';
 export interface Wire {
   timers: SipTimers;
   send: (message: SipMessage, hop: Hop, failed: (error: Error) => void) => void;
+  connected: (hop: Hop) => boolean;
   probe: (hop: Hop, refused: (error: Error) => void) => void;
 }

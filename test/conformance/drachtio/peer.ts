@@ -179,7 +179,7 @@ export class TcpPeer extends Peer {
   /** Bytes that are no message: answers to keep-alives. */
   pongs = 0;
 
-  private constructor(socket: Socket, transport: 'TCP' | 'TLS') {
+  constructor(socket: Socket, transport: 'TCP' | 'TLS') {
     super();
     this.socket = socket;
     this.transport = transport;

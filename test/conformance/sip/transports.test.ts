@@ -1,7 +1,9 @@
 import { strict as assert } from 'node:assert';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
@@ -250,5 +252,81 @@ describe('SIP transports', () => {
       phone.request('REGISTER', 'sip:127.0.0.1');
       await phone.expect(/ 200 /);
     });
+  });
+
+  describe('a request too large for a datagram', () => {
+    const large = `${SDP}${'a=x-padding:1234567890\r\n'.repeat(60)}`;
+
+    it('goes over TCP to a phone that takes it, although its address says UDP', async () => {
+      const server = createServer();
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const call = app.createUAC(`sip:bob@127.0.0.1:${port}`, { localSdp: large });
+      const [socket] = (await once(server, 'connection')) as [Socket];
+      const phone = rig.keep(new TcpPeer(socket, 'TCP'));
+      server.close();
+      const invite = await phone.expect(/^INVITE/);
+      assert.match(invite.get('Via'), /^SIP\/2\.0\/TCP /);
+      phone.answer(invite, '486 Busy Here');
+      await assert.rejects(call, (error: { status?: number }) => error.status === 486);
+    });
+
+    it('goes over UDP to a phone that refuses TCP, and its call is answered and ended there', async () => {
+      const phone = await rig.phone();
+      const call = app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: large });
+      const invite = await phone.expect(/^INVITE/);
+      assert.match(invite.get('Via'), /^SIP\/2\.0\/UDP /);
+      phone.answer(invite, '200 OK', {}, SDP);
+      const dialog = await call;
+      await phone.expect(/^ACK/);
+      const bye = dialog.destroy();
+      phone.answer(await phone.expect(/^BYE/), '200 OK');
+      await bye;
+    });
+  });
+
+  describe('IPv6', () => {
+    let dual: Rig;
+    let client: Client;
+    before(async () => {
+      dual = await Rig.start({ host: '::', ports: { ws: 0 } });
+      client = await dual.app(one => one.register(registrar));
+    });
+    after(() => dual.close());
+
+    for (const [host, written] of [
+      ['::1', '[::1]'],
+      ['127.0.0.1', '127.0.0.1'],
+    ] as const) {
+      it(`a phone at ${host} registers over TCP and is rung there by a server that listens on ::`, async () => {
+        const phone = dual.keep(await TcpPeer.open(dual.server.port, host));
+        phone.host = written;
+        phone.request('REGISTER', `sip:${written}`);
+        await phone.expect(/ 200 /);
+        const call = client.createUAC(`sip:alice@${written}:${phone.port};transport=tcp`, { localSdp: SDP });
+        const invite = await phone.expect(/^INVITE/);
+        assert(invite.get('Via').startsWith(`SIP/2.0/TCP ${written}:${dual.server.port};`), invite.get('Via'));
+        assert(invite.get('Contact').includes(`${written}:${dual.server.port}`), invite.get('Contact'));
+        phone.answer(invite, '486 Busy Here');
+        await assert.rejects(call, (error: { status?: number }) => error.status === 486);
+      });
+
+      it(`a phone at ${host} is asked over UDP and answers`, async () => {
+        const socket = createSocket(host === '::1' ? 'udp6' : 'udp4');
+        socket.bind(0, host);
+        await once(socket, 'listening');
+        const request = await client.request(`sip:${written}:${socket.address().port}`, { method: 'OPTIONS' });
+        const answered = once(request, 'response');
+        const [data, from] = (await once(socket, 'message')) as [Buffer, { address: string; port: number }];
+        const asked = data.toString();
+        assert(asked.includes(`Via: SIP/2.0/UDP ${written}:${dual.server.port};`), asked);
+        const copied = asked.split('\r\n').filter(line => /^(Via|From|To|Call-ID|CSeq):/.test(line));
+        const ok = ['SIP/2.0 200 OK', ...copied.map(line => (line.startsWith('To:') ? `${line};tag=1` : line))];
+        socket.send([...ok, 'Content-Length: 0', '', ''].join('\r\n'), from.port, from.address);
+        assert.equal(((await answered) as [Response])[0].status, 200);
+        socket.close();
+      });
+    }
   });
 });
