@@ -21,6 +21,8 @@ import { conferenceRoutes } from './resources/conferences.ts';
 import { contactAddressRoutes } from './resources/contact-addresses.ts';
 import { contactRoutes } from './resources/contacts.ts';
 import { customerRoutes } from './resources/customer.ts';
+import { customersRoutes } from './resources/customers.ts';
+import { storageAccountRoutes } from './resources/storage-accounts.ts';
 import { directRoutes } from './resources/directs.ts';
 import { extensionRoutes } from './resources/extensions.ts';
 import { flowRoutes } from './resources/flows.ts';
@@ -72,6 +74,8 @@ const all: Route[] = [
   ...contactRoutes,
   ...contactAddressRoutes,
   ...customerRoutes,
+  ...customersRoutes,
+  ...storageAccountRoutes,
   ...directRoutes,
   ...extensionRoutes,
   ...flowRoutes,

@@ -119,7 +119,8 @@ const update = defineRoute({
   },
 });
 
-const metadataSchema = z.object({
+/** The switches of an account. */
+export const metadataSchema = z.object({
   rtp_debug: z.boolean().describe('Whether the audio of calls is looked at closely.'),
 });
 

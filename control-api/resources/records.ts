@@ -15,6 +15,7 @@ import { conferencecalls } from './conferencecalls.ts';
 import { conferences } from './conferences.ts';
 import { contactAddresses, contacts } from './contact-store.ts';
 import { scopeOf } from './crud.ts';
+import { findCustomer } from './customers.ts';
 import { directs } from './directs.ts';
 import { extensions } from './extensions.ts';
 import { flows } from './flow-store.ts';
@@ -27,6 +28,7 @@ import { providers } from './providers.ts';
 import { recordings } from './recordings.ts';
 import type { Resource } from './resource.ts';
 import { routeRecords } from './routes.ts';
+import { storageAccounts } from './storage-accounts.ts';
 import { Store } from './store.ts';
 import { tags } from './tags.ts';
 import { trunks } from './trunks.ts';
@@ -58,6 +60,7 @@ const RECORDS: Record<string, Find> = {
   '/contacts': stored(contacts),
   '/conversation-accounts': stored(conversationAccounts),
   '/conversation_accounts': stored(conversationAccounts),
+  '/customers': request => findCustomer(request.context.db, request.params['id'] ?? ''),
   '/directs': stored(directs),
   '/extensions': stored(extensions),
   '/flows': stored(flows),
@@ -73,6 +76,8 @@ const RECORDS: Record<string, Find> = {
   '/recordingfiles': live(recordings),
   '/recordings': live(recordings),
   '/routes': stored(routeRecords),
+  '/storage-accounts': stored(storageAccounts),
+  '/storage_accounts': stored(storageAccounts),
   '/tags': stored(tags),
   '/teams': stored(teams),
   '/trunks': stored(trunks),

@@ -39,6 +39,9 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/(ais|teams|queues|campaigns|outdials|outplans)/, 'yyy-'],
   [/ \/(conversation_accounts|conversation-accounts|webchat_widgets)/, 'yyy-'],
   [/ \/rags/, 'yy--'],
+  [/^get \/storage_account$/, 'yyy-'],
+  [/^get \/storage[-_]accounts\/\{id\}/, 'yyy-'],
+  [/ \/storage[-_]accounts/, 'y---'],
   [/ \/webhook/, 'yyy-'],
   [/ \/(transfers|transcribes|transcripts|speakings|schedules)/, 'yyy-'],
   [/ \/service_agents\//, 'login'],
@@ -151,10 +154,12 @@ describe('who may do what', () => {
     const target = { event_id: event.resource_id, target: 'customer', order_key: '', uri: '', method: 'POST' };
     await insert('webhook_deliveries', { tm_create: LATER, customer_id, sequence: 0, state: 'dead', ...target });
     await fillRecords(customer_id);
-    for (const table of ['accesskeys', 'directs']) {
+    existing.set('customers', customer_id);
+    for (const table of ['accesskeys', 'directs', 'storage_accounts']) {
       const row = await db(table).where({ customer_id }).first<{ id: string } | undefined>('id');
       existing.set(table, row?.id ?? '');
     }
+    existing.set('storage-accounts', existing.get('storage_accounts') ?? '');
   };
 
   /** Records of the contact centre, of messaging and of AI. */

@@ -17,6 +17,7 @@ import { numbers } from '../../../control-api/resources/numbers.ts';
 import { providers } from '../../../control-api/resources/providers.ts';
 import { queues } from '../../../control-api/resources/queues.ts';
 import { rags } from '../../../control-api/resources/rag-store.ts';
+import { storageAccounts } from '../../../control-api/resources/storage-accounts.ts';
 import { tags } from '../../../control-api/resources/tags.ts';
 import { teams } from '../../../control-api/resources/teams.ts';
 import { trunks } from '../../../control-api/resources/trunks.ts';
@@ -67,6 +68,7 @@ describe('tables and schemas', () => {
     providers,
     queues,
     rags,
+    storageAccounts,
     tags,
     teams,
     trunks,

@@ -1,0 +1,18 @@
+/** What the reference's operations have and ours lack, each with its reason. `coming`: it is not built yet. */
+export const LEFT_OUT: { pattern: RegExp; reason: string; coming?: true }[] = [
+  {
+    pattern: / \/storage_files/,
+    reason: 'Nothing can be kept but recordings, which have links of their own.',
+    coming: true,
+  },
+  { pattern: / \/billing(s|_account|_accounts)\b/, reason: 'Nothing is charged.', coming: true },
+  { pattern: /billing_account_id$/, reason: 'There are no billing accounts to choose from.', coming: true },
+  { pattern: / \/flows.*direct[-_]hash/, reason: 'Nobody dials a flow directly; a number leads to it.', coming: true },
+  { pattern: / \/contact_addresses.* answer\.type=/, reason: 'Contacts are known by tel, email and web_session only.' },
+  { pattern: / \/conversation_accounts.* answer\.(secret|token)$/, reason: 'Secrets go in and never come out.' },
+  { pattern: / \/accesskeys.* answer\.token$/, reason: 'The token is shown once, by POST; only its hash is kept.' },
+  { pattern: / \/rags.* answer\.status=(pending|error)$/, reason: 'The specification has processing and ready only.' },
+  { pattern: / \/queues.* body\.routing_method=$/, reason: 'Only random is accepted (contact-centre 3.2).' },
+  { pattern: /\/providers\/setup body\.carrier=telnyx$/, reason: 'Carriers are reached by adapters, not by vendor.' },
+  { pattern: /^put \/providers\/\{id\} body\.type$/, reason: 'sip is the only type, so there is nothing to change.' },
+];
