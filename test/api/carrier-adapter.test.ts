@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { eventually } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 const told = (answer: Answer): unknown[] => [answer.status, (answer.body['error'] as Json | undefined)?.['reason']];

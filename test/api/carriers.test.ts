@@ -6,7 +6,7 @@ import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
 import { hashPassword } from '../../control-api/auth/secrets.ts';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { eventually } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 type Credentials = { token?: string; accesskey?: string };

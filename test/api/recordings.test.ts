@@ -7,7 +7,7 @@ import { timestamp, toMillis, toRfc3339 } from '#contract/time';
 import { formatWav } from '../../scripts/phone/wav.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { aCall } from './events-rig.ts';
-import { eventually } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
 
 interface Playfile {
   filename: string;

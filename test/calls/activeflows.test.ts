@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { FINISH_ACTION_ID, START_ACTION_ID } from '#contract/action';
 import type { Activeflow } from '#contract/activeflow';
 import { EMPTY_ID, newId } from '#contract/ids';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { sharedStack } from '../support/stack.ts';
 
 type Body = Activeflow & { error?: { reason: string } };

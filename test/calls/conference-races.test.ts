@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
 import { sharedStack } from '../support/stack.ts';
 

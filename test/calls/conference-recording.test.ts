@@ -7,7 +7,8 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import type { Recording } from '#contract/recording';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { parseWav } from '../../scripts/phone/wav.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
 import { type ApiAnswer, sharedStack } from '../support/stack.ts';
 

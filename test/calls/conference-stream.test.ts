@@ -3,7 +3,8 @@ import { newId } from '#contract/ids';
 import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { MediaClient, type Refused, toneFrames } from '../support/media-client.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
 import { sharedStack } from '../support/stack.ts';
 

@@ -4,7 +4,8 @@ import type { Conference } from '#contract/conference';
 import { newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
 import { Commands } from '../../control-api/commands.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { Rooms, tone } from '../support/rooms.ts';
 import { sharedStack } from '../support/stack.ts';
 

@@ -7,7 +7,8 @@ import { encapsulationOf, rtpPackets, rtpPayload } from '../../media-app/audio/e
 import { decodeG711, encodeG711 } from '../../media-app/audio/g711.ts';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { toneFrames } from '../support/media-client.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { sharedStack } from '../support/stack.ts';
 

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { Activeflow } from '#contract/activeflow';
 import type { Groupcall } from '#contract/groupcall';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const tone = (ms: number) => [{ type: 'play', option: { stream_urls: [`tone_stream://%(${ms},0,800)`] } }];

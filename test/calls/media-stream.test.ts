@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { MediaClient, toneFrames } from '../support/media-client.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { sharedStack } from '../support/stack.ts';
 

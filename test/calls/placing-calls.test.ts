@@ -2,7 +2,8 @@ import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import type { Call } from '#contract/call';
 import type { Groupcall } from '#contract/groupcall';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { sharedStack, type Stack } from '../support/stack.ts';
 

@@ -8,7 +8,8 @@ import type { Recording } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { parseWav } from '../../scripts/phone/wav.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { sharedStack, type ApiAnswer } from '../support/stack.ts';
 

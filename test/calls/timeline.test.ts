@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { sharedStack } from '../support/stack.ts';
 import type { TestPhone } from '../support/phone.ts';
 

@@ -8,7 +8,8 @@ import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOL
 import { NEVER } from '#contract/time';
 import { freePorts } from '../../scripts/start/ports.ts';
 import { MediaClient } from '../support/media-client.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import pg from 'pg';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];

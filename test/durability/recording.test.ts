@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 describe('recordings when something breaks', function () {

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { eventually } from './office.ts';
+import { eventually } from './eventually.ts';
 import type { Stack } from './stack.ts';
 
 /** What an upgrade was refused with. */

@@ -6,25 +6,9 @@ import { WebSocket } from 'ws';
 import type { Call } from '#contract/call';
 import type { EventMessage } from '#contract/events';
 import { keys } from '#contract/keys';
+import { eventually } from './eventually.ts';
 import { TestPhone, type TestPhoneOptions } from './phone.ts';
 import type { Stack } from './stack.ts';
-
-/** Waits until `check` holds, looking again every few milliseconds; fails with `what` and the last thing seen. */
-export const eventually = async <T>(
-  what: string,
-  look: () => Promise<T> | T,
-  check: (seen: T) => boolean,
-  withinMs = 5000,
-): Promise<T> => {
-  const deadline = Date.now() + withinMs;
-  for (;;) {
-    const seen = await look();
-    if (check(seen)) return seen;
-    if (Date.now() > deadline)
-      assert.fail(`${what} did not come true in ${withinMs} ms; last seen: ${JSON.stringify(seen)}`);
-    await new Promise(resolve => setTimeout(resolve, 15));
-  }
-};
 
 /** The phones of one small office on a stack, and eyes on what the platform says about their calls. */
 export class Office {
@@ -169,19 +153,6 @@ export class Office {
   async #leftovers(redis: Redis): Promise<string[]> {
     const nodes = await redis.smembers(keys.nodes);
     const owned = await Promise.all(nodes.map(node => redis.smembers(keys.owned(node))));
-    return [...owned.flat(), ...(await this.#engineHolds())];
-  }
-
-  /** What the engine still has open, by its own account (SIGUSR2); finished transactions linger by design. */
-  async #engineHolds(): Promise<string[]> {
-    const { processes } = this.stack;
-    const accounts = () => this.stack.logs().filter(line => line.includes('"msg":"holds"'));
-    const before = accounts().length;
-    process.kill(processes.engine.pid, 'SIGUSR2');
-    const lines = await eventually('the engine’s account', accounts, seen => seen.length > before);
-    const account = JSON.parse((lines.at(-1) ?? '').replace(/^\S+ /, '')) as Record<string, number>;
-    return ['dialogs', 'channels', 'rtp_ports']
-      .filter(name => account[name] !== 0)
-      .map(name => `${name}: ${account[name]}`);
+    return [...owned.flat(), ...(await this.stack.holds())];
   }
 }

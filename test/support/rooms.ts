@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
-import { eventually, type Office } from './office.ts';
+import { eventually } from './eventually.ts';
+import { type Office } from './office.ts';
 import type { PhoneCall } from './phone-call.ts';
 import type { ApiAnswer } from './stack.ts';
 

@@ -11,7 +11,9 @@ import { freePorts } from '../../scripts/start/ports.ts';
 import { startPostgres, type RunningPostgres } from '../../scripts/start/postgres.ts';
 import { startRedis } from '../../scripts/start/redis.ts';
 import { environments, localUrl, newEngineAccess, startProcess, type ProcessName } from '../../scripts/start/system.ts';
+import { eventually } from './eventually.ts';
 import { NO_LIMITS } from './no-limits.ts';
+import { channelsOf, ownServers, type OwnServers } from './own-servers.ts';
 
 /** One of our processes, which a test may kill and start again. */
 export interface StackProcess {
@@ -52,6 +54,8 @@ export interface Stack {
   healthy(timeoutMs?: number): Promise<void>;
   /** Every line the processes wrote, each with the name of its process in front. */
   logs(): string[];
+  /** What the media server (and the engine's SIP side) has open now, such as `channels: 1`; finished transactions aside. */
+  holds(): Promise<string[]>;
   /** Stops everything and fails when something is left behind. */
   stop(): Promise<void>;
 }
@@ -139,9 +143,31 @@ const settingsFor = async (dataDir: string, env: Record<string, string>): Promis
     DATA_DIR: dataDir,
     ALLOW_PRIVATE_TARGETS: 'yes',
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'info',
+    ...ownServers(),
     ...env,
   });
 };
+
+/** The engine's own account of what is open, which it writes to its log on SIGUSR2. */
+const engineHolds = async (engine: StackProcess, lines: string[]): Promise<string[]> => {
+  const accounts = () => lines.filter(line => line.startsWith('engine ') && line.includes('"msg":"holds"'));
+  const before = accounts().length;
+  process.kill(engine.pid, 'SIGUSR2');
+  const seen = await eventually('the engine’s account', accounts, told => told.length > before);
+  const account = JSON.parse((seen.at(-1) ?? '').replace(/^\S+ /, '')) as Record<string, number>;
+  return ['dialogs', 'channels', 'rtp_ports']
+    .filter(name => account[name] !== 0)
+    .map(name => `${name}: ${account[name]}`);
+};
+
+/** In place of the engine where servers of one's own are used: nobody may kill those. */
+const notOurs = (): StackProcess => {
+  const refuse = (): Promise<never> => Promise.reject(new Error('this test needs the embedded engine'));
+  return { pid: NaN, kill9: refuse, restart: refuse, stop: refuse };
+};
+
+const holdsOf = (servers: OwnServers | undefined, engine: StackProcess, lines: string[]): Promise<string[]> =>
+  servers ? channelsOf(servers) : engineHolds(engine, lines);
 
 const callApi =
   (baseUrl: string, accesskey: string): Stack['api'] =>
@@ -165,22 +191,23 @@ const callApi =
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
   const dataDir = temporaryFolder();
   const lines: string[] = [];
+  const servers = ownServers();
   const [settings, access, database, redis] = await Promise.all([
     settingsFor(dataDir, options.env ?? {}),
-    newEngineAccess(),
+    servers ? undefined : newEngineAccess(),
     newDatabase(),
     startRedis({ dataDir, onLine: line => lines.push(`redis ${line}`) }),
   ]);
-  const around = { databaseUrl: database.url, redisUrl: redis.url, engine: access };
+  const around = { databaseUrl: database.url, redisUrl: redis.url, ...(access ? { engine: access } : {}) };
   const env = environments(settings, around);
   const start = (name: ProcessName, label: string): ManagedProcess =>
     new ManagedProcess(name, { ...env[name], ...NO_LIMITS, ...options.env }, line => lines.push(`${label} ${line}`));
-  const engine = start('engine', 'engine');
+  const engine = servers ? undefined : start('engine', 'engine');
   const controlApi = start('control-api', 'control-api');
   const mediaApp = Array.from({ length: options.mediaApps ?? 1 }, (_, index) =>
     start('media-app', `media-app-${index + 1}`),
   );
-  const all = [...mediaApp, controlApi, engine];
+  const all = [...mediaApp, controlApi, ...(engine ? [engine] : [])];
   const baseUrl = localUrl(settings);
   const healthy = async (timeoutMs = READY_TIMEOUT_MS): Promise<void> => {
     const health = await untilHealthy(baseUrl, { timeoutMs });
@@ -209,13 +236,14 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
         ...{ tls: Number(settings.SIP_TLS_PORT), ws: Number(settings.SIP_WS_PORT), wss: Number(settings.SIP_WSS_PORT) },
       },
       welcome,
-      processes: { engine, mediaApp, controlApi },
+      processes: { engine: engine ?? notOurs(), mediaApp, controlApi },
       redisUrl: redis.url,
       databaseUrl: database.url,
       dataDir,
       api: callApi(baseUrl, welcome.accesskey),
       healthy,
       logs: () => lines,
+      holds: () => holdsOf(servers, engine ?? notOurs(), lines),
       stop,
     };
   } catch (error) {
