@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import { CarrierDesk, inviteHeader, OWN_NUMBER } from '../support/carrier.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 

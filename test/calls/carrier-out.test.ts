@@ -4,7 +4,8 @@ import { createSocket, type Socket } from 'node:dgram';
 import { parseAuthorization } from '../../media-app/sip/digest.ts';
 import type { Call } from '#contract/call';
 import { CarrierDesk, inviteHeader, invitedUri, OWN_NUMBER } from '../support/carrier.ts';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
