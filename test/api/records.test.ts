@@ -3,7 +3,7 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { addCustomer, reasonOf } from '../support/people.ts';
-import { eventually } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 const told = (answer: Answer): [number, unknown] => [answer.status, reasonOf(answer)];

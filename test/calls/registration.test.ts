@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { sharedStack } from '../support/stack.ts';
 
