@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import type { Transfer } from '#contract/transfer';
-import { eventually, Office } from '../support/office.ts';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { TestPhone } from '../support/phone.ts';
 import { sharedStack, type Stack } from '../support/stack.ts';
