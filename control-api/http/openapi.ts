@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ERROR_STATUSES, REASONS, type Reason } from '#contract/errors';
 import { errorSchema } from './errors.ts';
+import { exampleOf } from './openapi-examples.ts';
 import type { Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -96,8 +97,13 @@ const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds; with RATE_LIMIT_EXCEEDED.', schema: { type: 'integer' } },
 };
 
+/** A failure with the first reason of its status. */
+const failureContent = (reason: Reason): Json => {
+  const error = { status: REASONS[reason], reason, message: 'What was wrong.', request_id: 'req_example' };
+  return { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, example: { error } } };
+};
+
 const failuresOf = (route: Route, components: Components): Json => {
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
   const byStatus = new Map<number, Reason[]>();
   for (const reason of new Set(reasonsOf(route))) {
     const status = ERROR_STATUSES[REASONS[reason]];
@@ -105,13 +111,17 @@ const failuresOf = (route: Route, components: Components): Json => {
   }
   const failures = [...byStatus].map(([status, reasons]) => [
     status,
-    { description: reasons.join(', '), ...(status === 429 ? { headers: RETRY_AFTER } : {}), content },
+    {
+      description: reasons.join(', '),
+      ...(status === 429 ? { headers: RETRY_AFTER } : {}),
+      content: failureContent(reasons[0] ?? 'INTERNAL'),
+    },
   ]);
   const bareStatuses = route.surface === 'auth' ? [400, ...(route.bare ?? [])] : [];
   const bare = Object.fromEntries(bareStatuses.map(status => [status, { description: 'Refused; the body is empty.' }]));
   const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
     status,
-    { description: 'Refused.', content: { 'application/json': { schema: components.add(schema, 'output') } } },
+    { description: 'Refused.', content: json(components.add(schema, 'output'), components) },
   ]);
   return { ...(Object.fromEntries([...failures, ...own]) as Json), ...bare };
 };
@@ -120,7 +130,12 @@ const failuresOf = (route: Route, components: Components): Json => {
 const contentOf = ({ media_type, response }: Route, components: Components): Json =>
   media_type
     ? { [media_type]: { schema: { type: 'string', format: 'binary' } } }
-    : { 'application/json': { schema: components.add(response, 'output') } };
+    : json(components.add(response, 'output'), components);
+
+/** JSON of a schema, with an example. */
+const json = (schema: Json, components: Components): Json => ({
+  'application/json': { schema, example: exampleOf(schema, components.schemas) },
+});
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
@@ -136,7 +151,6 @@ const operationOf = (route: Route, components: Components): Json => {
     ...parametersOf('path', route.params, components),
     ...parametersOf('query', route.query, components),
   ];
-  const json = (schema: Json): Json => ({ 'application/json': { schema } });
   const success =
     route.response instanceof z.ZodUndefined
       ? { description: 'Done; the body is empty.' }
@@ -148,7 +162,9 @@ const operationOf = (route: Route, components: Components): Json => {
     'x-permission': route.permission,
     ...(route.permission === 'public' ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body ? { requestBody: { required: true, content: json(components.add(route.body, 'input')) } } : {}),
+    ...(route.body
+      ? { requestBody: { required: true, content: json(components.add(route.body, 'input'), components) } }
+      : {}),
     responses: { [route.status]: success, ...failuresOf(route, components) },
   };
 };

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { openApiDocument } from '../../../control-api/openapi.ts';
 import { routes } from '../../../control-api/routes.ts';
 
@@ -29,6 +30,40 @@ describe('the OpenAPI document', () => {
     ajv.addSchema(document, 'openapi');
     for (const name of Object.keys(document.components.schemas))
       ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
+  });
+
+  it('has for every body, answer and failure of every operation an example that its schema takes', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    (addFormats as unknown as { default: (target: Ajv2020) => void }).default(ajv);
+    ajv.addSchema(document, 'openapi');
+    const wrong: string[] = [];
+    let count = 0;
+    const look = (value: unknown, at: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      for (const [key, part] of Object.entries(value)) {
+        const here = `${at}/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+        if (key !== 'application/json') look(part, here);
+        else if (!('example' in (part as Json))) wrong.push(`${here} has none`);
+        else if (++count && !ajv.validate({ $ref: `openapi#${here}/schema` }, (part as Json)['example']))
+          wrong.push(`${here}: ${ajv.errorsText()}`);
+      }
+    };
+    look(document.paths, '/paths');
+    assert.deepEqual(wrong, []);
+    assert.ok(count > routes.length);
+  });
+
+  it('names for every operation what a failure is', () => {
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { responses }] of Object.entries(methods)) {
+        const statuses = Object.keys(responses as Json);
+        const expected = path.startsWith('/v1.0/') ? ['429', '500', '503'] : [];
+        assert.deepEqual(
+          expected.filter(status => !statuses.includes(status)),
+          [],
+          `${method} ${path}`,
+        );
+      }
   });
 
   it('says for every operation who may call it', () => {
