@@ -5,7 +5,7 @@ import { TestPhone } from '../../test/support/phone.ts';
 import { type Stack, startStack } from '../../test/support/stack.ts';
 import { decodeG711, encodeG711 } from '../phone/g711.ts';
 import { percentile } from './figures.ts';
-import { type Greeting, makeGreetings } from './greetings.ts';
+import { type Greeting, HALVES, type HalfName, makeGreetings } from './greetings.ts';
 
 const AT_ONCE = 6;
 const VERDICTS = ['human', 'machine', 'notsure'] as const;
@@ -73,7 +73,8 @@ const judgeDry = (greeting: Greeting): Result => {
   }
 };
 
-const report = (results: Result[]): void => {
+const report = (half: HalfName, results: Result[]): void => {
+  console.log(`\n== ${half} ==`);
   const of = (who: Greeting['who'], verdict: Verdict) =>
     results.filter(one => one.greeting.who === who && one.verdict === verdict);
   console.log('\nsaid to be        human  machine  notsure');
@@ -99,20 +100,29 @@ const report = (results: Result[]): void => {
   );
 };
 
-/** Greetings of people and machines, spoken on real calls, several at a time; `dry`: straight into the detector. */
+/** Speaks the greetings on real calls, several at a time. */
+const judgeOnCalls = async (stack: Stack, greetings: Greeting[]): Promise<Result[]> => {
+  const results: Result[] = [];
+  const queue = [...greetings];
+  const seat = async (_: unknown, number: number): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) results.push(await judge(stack, next, number));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, seat));
+  return results;
+};
+
+/**
+ * Greetings of people and machines, those the detector was made with and others, on real calls; `dry`: straight into the
+ * detector.
+ */
 export const amdBench = async (how: string): Promise<void> => {
-  const greetings = await makeGreetings();
-  if (how === 'dry') return report(greetings.map(judgeDry));
-  const stack = await startStack({ env: { LOG_LEVEL: 'warn' } });
+  const stack = how === 'dry' ? undefined : await startStack({ env: { LOG_LEVEL: 'warn' } });
   try {
-    const results: Result[] = [];
-    const queue = [...greetings];
-    const seat = async (_: unknown, number: number): Promise<void> => {
-      for (let next = queue.shift(); next; next = queue.shift()) results.push(await judge(stack, next, number));
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, seat));
-    report(results);
+    for (const half of Object.keys(HALVES) as HalfName[]) {
+      const greetings = await makeGreetings(half);
+      report(half, stack ? await judgeOnCalls(stack, greetings) : greetings.map(judgeDry));
+    }
   } finally {
-    await stack.stop();
+    await stack?.stop();
   }
 };

@@ -12,41 +12,86 @@ export interface Greeting {
   samples: Int16Array;
 }
 
-const VOICES = ['slt', 'rms', 'awb', 'kal', 'en-us', 'en-gb+f3', 'en-us+m3', 'en-gb'] as const;
-const OF_FLITE = new Set<string>(['slt', 'rms', 'awb', 'kal']);
-
 /** What follows the words of a machine. */
 type Tail = 'nothing' | 'beep' | 'early beep' | 'tri-tone';
 
-/** People say a word or a sentence and wait. */
-const HUMANS = [
-  'Hello?',
-  'Hello.',
-  'Yes?',
-  'Hi.',
-  'Yeah, hello?',
-  'Hello, hello?',
-  'Hello, this is John.',
-  'Smith speaking.',
-  'Good morning, Anna Miller speaking.',
-  'Acme Corporation, how can I help you?',
-  'Good afternoon, Miller and Sons, Susan speaking.',
-  'Thank you for calling Acme, this is Mark, how may I help?',
-];
+/** Who greets, and with what words. */
+interface Half {
+  voices: readonly string[];
+  /** People say a word or a sentence and wait. */
+  humans: readonly string[];
+  machines: readonly [words: string, tail: Tail][];
+}
 
-const MACHINES: [words: string, tail: Tail][] = [
-  [
-    'Hi, you have reached the Smith family. We cannot come to the phone right now, please leave a message after the tone.',
-    'beep',
-  ],
-  ['You have reached the voice mail of five five five, zero one zero zero. Please record your message.', 'beep'],
-  ['Hello, this is John. I am not available at the moment, so please leave your name and number.', 'nothing'],
-  ['Your call has been forwarded to an automatic voice message system.', 'beep'],
-  ['Hey, leave a message.', 'early beep'],
-  ['', 'beep'],
-  ['The number you have dialled is not in service. Please check the number and dial again.', 'tri-tone'],
-  ['We are closed now. Our office hours are from nine to five, Monday to Friday. Please call again.', 'nothing'],
-];
+const OF_FLITE = new Set<string>(['slt', 'rms', 'awb', 'kal', 'kal16']);
+
+/** `known`: what the thresholds of the detector were chosen on. `held out`: voices and words that they never saw. */
+export const HALVES: Record<'known' | 'held out', Half> = {
+  known: {
+    voices: ['slt', 'rms', 'awb', 'kal', 'en-us', 'en-gb+f3', 'en-us+m3', 'en-gb'],
+    humans: [
+      'Hello?',
+      'Hello.',
+      'Yes?',
+      'Hi.',
+      'Yeah, hello?',
+      'Hello, hello?',
+      'Hello, this is John.',
+      'Smith speaking.',
+      'Good morning, Anna Miller speaking.',
+      'Acme Corporation, how can I help you?',
+      'Good afternoon, Miller and Sons, Susan speaking.',
+      'Thank you for calling Acme, this is Mark, how may I help?',
+    ],
+    machines: [
+      [
+        'Hi, you have reached the Smith family. We cannot come to the phone right now, please leave a message after the tone.',
+        'beep',
+      ],
+      ['You have reached the voice mail of five five five, zero one zero zero. Please record your message.', 'beep'],
+      ['Hello, this is John. I am not available at the moment, so please leave your name and number.', 'nothing'],
+      ['Your call has been forwarded to an automatic voice message system.', 'beep'],
+      ['Hey, leave a message.', 'early beep'],
+      ['', 'beep'],
+      ['The number you have dialled is not in service. Please check the number and dial again.', 'tri-tone'],
+      ['We are closed now. Our office hours are from nine to five, Monday to Friday. Please call again.', 'nothing'],
+    ],
+  },
+  'held out': {
+    voices: ['en-us+f2', 'kal16', 'en-gb+m5', 'en-us+m7', 'en-gb-scotland', 'en-us+f5', 'en-gb+m1', 'en-us-nyc'],
+    humans: [
+      'Hello, who is this?',
+      'Yep.',
+      'Speaking.',
+      'Hey there.',
+      'Hello? Hello, who is it?',
+      'Peter Brown.',
+      'Brown residence, good evening.',
+      'Yes, hello, can you hear me?',
+      'Reception, Laura here.',
+      'City Hospital, which ward please?',
+      'Good evening, Blue Lagoon, do you have a reservation?',
+      'Technical support, my name is Daniel, what can I do for you?',
+    ],
+    machines: [
+      [
+        'Hello! We are out at the moment. Tell us your name and number after the beep and we will call you back.',
+        'beep',
+      ],
+      ['The person you are calling is unavailable. At the tone, please record your message.', 'beep'],
+      [
+        'Thanks for calling City Hospital. All our lines are busy. Please stay on the line and we will be with you.',
+        'nothing',
+      ],
+      ['Hey, it is Kate. You know what to do.', 'early beep'],
+      ['The subscriber you have dialled cannot be reached right now. Please try again later.', 'tri-tone'],
+      ['Welcome to the Grand Hotel. For reservations, press one. For the restaurant, press two.', 'nothing'],
+      ['', 'beep'],
+      ['This is the mailbox of extension four zero seven. Leave a message after the signal.', 'beep'],
+    ],
+  },
+};
+export type HalfName = keyof typeof HALVES;
 
 /** Background in dB of full scale; undefined for a line that is silent between words. */
 const NOISES = [undefined, -60, -50, -42] as const;
@@ -112,13 +157,14 @@ const TAILS: Record<Tail, (words: Int16Array) => Int16Array> = {
   'tri-tone': words => joined(triTone(), silence(200), words),
 };
 
-/** Every greeting of the bench: words, voices and levels of noise dealt out in turn, so that each meets most others. */
-export const makeGreetings = async (): Promise<Greeting[]> => {
+/** The greetings of one half: words, voices and levels of noise dealt out in turn, so that each meets most others. */
+export const makeGreetings = async (half: HalfName): Promise<Greeting[]> => {
+  const { voices, humans, machines } = HALVES[half];
   const dir = await mkdtemp(join(tmpdir(), 'trunkline-greetings-'));
   const say = speaker(dir);
   const chance = random(20_261_121);
   const greeting = async (who: Greeting['who'], words: string, tail: Tail, turn: number): Promise<Greeting> => {
-    const voice = VOICES[turn % VOICES.length] ?? 'slt';
+    const voice = voices[turn % voices.length] ?? 'slt';
     const noise = NOISES[Math.floor(turn / 2) % NOISES.length];
     const pause = silence(200 + Math.round(chance() * 900)); // from the answer to the first word
     const sounds = joined(pause, TAILS[tail](await say(words, voice)), silence(6000));
@@ -128,12 +174,12 @@ export const makeGreetings = async (): Promise<Greeting[]> => {
   };
   try {
     const greetings: Greeting[] = [];
-    for (let turn = 0; turn < 4 * HUMANS.length; turn++)
+    for (let turn = 0; turn < 4 * humans.length; turn++)
       greetings.push(
-        await greeting('human', HUMANS[turn % HUMANS.length] ?? '', 'nothing', turn + Math.floor(turn / 12)),
+        await greeting('human', humans[turn % humans.length] ?? '', 'nothing', turn + Math.floor(turn / 12)),
       );
-    for (let turn = 0; turn < 6 * MACHINES.length; turn++) {
-      const [words, tail] = MACHINES[turn % MACHINES.length] ?? ['', 'beep'];
+    for (let turn = 0; turn < 6 * machines.length; turn++) {
+      const [words, tail] = machines[turn % machines.length] ?? ['', 'beep'];
       greetings.push(await greeting('machine', words, tail, turn + Math.floor(turn / 8)));
     }
     return greetings;

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
@@ -105,6 +105,39 @@ describe('recordings when something breaks', function () {
     assert((files[0]?.duration ?? 0) >= 0.5, `${files[0]?.duration} s are kept`);
     await stack.processes.engine.restart();
     await stack.healthy();
+  });
+
+  it('a disk that takes no more files at the end: the recording ends and is told, its capture stays, and the log says why', async () => {
+    const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
+    const heard = await office.listen();
+    const call = await office.ring('1001', [
+      { type: 'recording_start', option: {} },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const started = await eventually('it records', look, one => one.status === 'recording');
+    const folder = join(stack.dataDir, RECORDINGS_FOLDER);
+    const names = recordingFiles(started);
+    await mkdir(join(folder, names.in, 'in the way'), { recursive: true });
+    await stack.api('POST', `/calls/${call.id}/recording_stop`);
+    const ended = await eventually('its end', look, one => one.status === 'ended');
+    assert(ended.tm_end);
+    assert.deepEqual((await stack.api<unknown[]>('GET', `/recordings/${recording_id}/playfiles`)).body, []);
+    await access(join(folder, names.capture));
+    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
+    await eventually('the event', told, types => types.join() === 'recording_started,recording_finished');
+    const why = (line: string) => line.includes(recording_id) && line.includes('the recording could not be saved');
+    assert(stack.logs().some(why));
+    assert.equal((await office.call(call.id)).status, 'progressing');
+    await incoming.hangup();
+    await office.ended(call.id);
+    await office.nothingLeft();
   });
 
   it('a disk that takes no files: the start is refused, the call goes on, and the log says why', async () => {
