@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { AudioLeg } from '../media/audio-leg.ts';
+import type { Protection } from '../media/secure/protection.ts';
 import { localAddressFor } from '../sip/addresses.ts';
 import type { LocalAudio, RemoteAudio } from './sdp.ts';
+import type { CryptoLine } from './sdp-crypto.ts';
+import { newKeys } from './sdp-crypto.ts';
 import { answerSdp, chooseAudio, describeSdp, offerSdp, parseSdp } from './sdp.ts';
 
 /** How we find our own address for SDP. */
@@ -10,6 +13,9 @@ export interface Locality {
   bound: string;
   advertised?: string;
 }
+
+/** How our offers protect the media. */
+export type Security = 'none' | 'sdes';
 
 /** Offers and answers of one audio leg (RFC 3264); keeps what was agreed on and tells the leg. */
 export class Negotiation {
@@ -21,12 +27,16 @@ export class Negotiation {
   remote: RemoteAudio | null = null;
   readonly #leg: AudioLeg;
   readonly #locality: Locality;
+  readonly #security: Security;
+  readonly #keys = newKeys();
   readonly #sessionId = randomInt(1, 2 ** 31);
   #version = this.#sessionId;
 
-  constructor(leg: AudioLeg, locality: Locality) {
+  /** @param security what our own offers ask for; an offer of the other side is answered in kind */
+  constructor(leg: AudioLeg, locality: Locality, security: Security = 'none') {
     this.#leg = leg;
     this.#locality = locality;
+    this.#security = security;
   }
 
   /** Answers an offer and starts the audio; null when there is no audio in it that we can serve (488). */
@@ -35,14 +45,14 @@ export class Negotiation {
     const chosen = session && chooseAudio(session);
     if (!session || !chosen) return null;
     this.remoteSdp = offer;
-    this.localSdp = answerSdp(session, chosen, this.#local(chosen.audio.address));
+    this.localSdp = answerSdp(session, chosen, this.#local(chosen.audio.address, chosen.audio));
     this.#agree(chosen.audio);
     return this.localSdp;
   }
 
   /** Our offer for an INVITE without one: what was agreed before, or everything we can do. */
   offer(peer: string): string {
-    const local = this.#local(this.remote?.address ?? peer);
+    const local = this.#local(this.remote?.address ?? peer, this.remote);
     this.localSdp = this.remote ? describeSdp(local, this.remote) : offerSdp(local);
     return this.localSdp;
   }
@@ -60,10 +70,23 @@ export class Negotiation {
   #agree(audio: RemoteAudio): void {
     this.remote = audio;
     const own = audio.port === this.#leg.localPort && audio.address === this.localAddress;
-    this.#leg.setRemote(own ? null : audio);
+    this.#leg.setRemote(own ? null : { ...audio, protection: this.#protection(audio) });
   }
 
-  #local(peer: string): LocalAudio {
+  #protection({ crypto }: RemoteAudio): Protection | null {
+    const send = crypto && this.#keys.find(one => one.suite === crypto.suite);
+    return send ? { kind: 'sdes', send, receive: crypto } : null;
+  }
+
+  /** Our keys as the next description names them: the one that answers the other side's, or all that an offer asks for. */
+  #crypto(remote: RemoteAudio | null): CryptoLine[] {
+    const answered = remote?.crypto;
+    if (remote)
+      return this.#keys.flatMap(one => (one.suite === answered?.suite ? [{ ...one, tag: answered.tag }] : []));
+    return this.#security === 'sdes' ? this.#keys.map((one, at) => ({ ...one, tag: at + 1 })) : [];
+  }
+
+  #local(peer: string, remote: RemoteAudio | null): LocalAudio {
     this.localAddress = localAddressFor(peer, this.#locality.bound, this.#locality.advertised);
     this.#version += 1;
     return {
@@ -71,6 +94,7 @@ export class Negotiation {
       port: this.#leg.localPort,
       sessionId: this.#sessionId,
       version: this.#version,
+      crypto: this.#crypto(remote),
     };
   }
 }

@@ -1,5 +1,7 @@
 import type { CodecName } from '../media/codecs/table.ts';
 import { codecNamed, codecs } from '../media/codecs/table.ts';
+import type { CryptoLine } from './sdp-crypto.ts';
+import { parseCrypto, writeCrypto } from './sdp-crypto.ts';
 
 /** Media directions of RFC 8866 section 6.7, as the writer of the description means them. */
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -18,6 +20,10 @@ export interface RemoteAudio {
   ptime: number;
   /** Direction as the other side wrote it. */
   direction: Direction;
+  /** The key that the other side sends with, by the first line of it that we understand; null for plain RTP. */
+  crypto: CryptoLine | null;
+  /** Whether it takes control packets on the media's port (RFC 5761). */
+  multiplexed: boolean;
 }
 
 /** One `m=` section. */
@@ -30,6 +36,8 @@ interface MediaSection {
   direction: Direction | null;
   ptime: number | null;
   rtpmaps: Map<number, string>;
+  crypto: CryptoLine | null;
+  multiplexed: boolean;
 }
 
 /** A parsed session description, as much of it as a telephone call needs. */
@@ -45,6 +53,8 @@ export interface LocalAudio {
   port: number;
   sessionId: number;
   version: number;
+  /** The keys that we send with, under the tags that they are offered or answered by; none for plain RTP. */
+  crypto: readonly CryptoLine[];
 }
 
 const maxSdpBytes = 16 * 1024;
@@ -89,6 +99,8 @@ function parseMedia(value: string): MediaSection | null {
     direction: null,
     ptime: null,
     rtpmaps: new Map(),
+    crypto: null,
+    multiplexed: false,
   };
 }
 
@@ -114,6 +126,8 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
     section.rtpmaps.set(Number(rtpmap[1]), (rtpmap[2] ?? '').replace(/\/1$/, '').toUpperCase());
   const ptime = /^ptime:(\d{1,3})/.exec(attribute);
   if (ptime) section.ptime = Number(ptime[1]);
+  if (attribute.startsWith('crypto:')) section.crypto ??= parseCrypto(attribute);
+  if (attribute === 'rtcp-mux') section.multiplexed = true;
 }
 
 /** The first audio line we can serve, with what was negotiated on it; null when there is none (SIP 488). */
@@ -126,13 +140,15 @@ export function chooseAudio(session: SessionDescription): { index: number; audio
 }
 
 function usable(section: MediaSection): boolean {
-  return section.kind === 'audio' && section.port > 0 && /^RTP\/AVPF?$/.test(section.proto);
+  if (section.kind !== 'audio' || section.port === 0) return false;
+  return /^RTP\/AVPF?$/.test(section.proto) || (/^RTP\/SAVPF?$/.test(section.proto) && section.crypto !== null);
 }
 
 function readAudio(session: SessionDescription, section: MediaSection): RemoteAudio | null {
   const chosen = chooseCodec(section);
   const address = section.address ?? session.address;
   if (!chosen || !address) return null;
+  const { crypto, multiplexed } = section;
   const held = address === '0.0.0.0'; // RFC 2543 hold
   const { clock } = codecNamed(chosen.codec);
   const matching = payloadMapped(section, `telephone-event/${clock}`);
@@ -140,7 +156,17 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
   const telephoneEventClock = matching === undefined ? 8000 : clock;
   const ptime = supportedPtimes.has(section.ptime ?? 0) ? (section.ptime ?? 20) : 20;
   const direction = held ? 'inactive' : (section.direction ?? session.direction);
-  return { address, port: section.port, ...chosen, telephoneEvent, telephoneEventClock, ptime, direction };
+  return {
+    address,
+    port: section.port,
+    ...chosen,
+    telephoneEvent,
+    telephoneEventClock,
+    ptime,
+    direction,
+    crypto,
+    multiplexed,
+  };
 }
 
 /** The first of our codecs that the line has; the order of the offer does not count (protocol page section 12). */
@@ -178,7 +204,7 @@ export function answerSdp(
 ): string {
   const lines = sessionLines(local);
   for (const [index, section] of offer.media.entries()) {
-    if (index === chosen.index) lines.push(...audioLines(section.proto, local.port, chosen.audio));
+    if (index === chosen.index) lines.push(...audioLines(section.proto, local, chosen.audio));
     else lines.push(`m=${section.kind} 0 ${section.proto} ${section.payloads[0] ?? 0}`);
   }
   return `${lines.join('\r\n')}\r\n`;
@@ -186,7 +212,7 @@ export function answerSdp(
 
 /** A description of the audio already negotiated, for a re-INVITE without an offer. */
 export function describeSdp(local: LocalAudio, audio: RemoteAudio): string {
-  return `${[...sessionLines(local), ...audioLines('RTP/AVP', local.port, audio)].join('\r\n')}\r\n`;
+  return `${[...sessionLines(local), ...audioLines(audio.crypto ? 'RTP/SAVP' : 'RTP/AVP', local, audio)].join('\r\n')}\r\n`;
 }
 
 /** Payload numbers of telephone-event in our offers, one for each clock that our codecs have. */
@@ -199,10 +225,11 @@ const offeredEvents = new Map([
 export function offerSdp(local: LocalAudio): string {
   const lines = [
     ...sessionLines(local),
-    `m=audio ${local.port} RTP/AVP ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,
+    `m=audio ${local.port} ${local.crypto.length > 0 ? 'RTP/SAVP' : 'RTP/AVP'} ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,
     ...codecs.flatMap(one => codecLines(one.name, one.payloadType)),
     ...[...offeredEvents].flatMap(([type, clock]) => eventLines(type, clock)),
     'a=ptime:20',
+    ...local.crypto.map(writeCrypto),
   ];
   return `${lines.join('\r\n')}\r\n`;
 }
@@ -226,15 +253,17 @@ function sessionLines(local: LocalAudio): string[] {
   ];
 }
 
-function audioLines(proto: string, port: number, audio: RemoteAudio): string[] {
+function audioLines(proto: string, local: LocalAudio, audio: RemoteAudio): string[] {
   const event = audio.telephoneEvent;
   const direction = answered[audio.direction];
   return [
-    `m=audio ${port} ${proto} ${audio.payloadType}${event === null ? '' : ` ${event}`}`,
+    `m=audio ${local.port} ${proto} ${audio.payloadType}${event === null ? '' : ` ${event}`}`,
     ...codecLines(audio.codec, audio.payloadType),
     ...(event === null ? [] : eventLines(event, audio.telephoneEventClock)),
     ...(direction === 'sendrecv' ? [] : [`a=${direction}`]), // the real server leaves sendrecv out in its SIP answers
     `a=ptime:${audio.ptime}`,
+    ...(audio.multiplexed ? ['a=rtcp-mux'] : []),
+    ...local.crypto.map(writeCrypto),
   ];
 }
 

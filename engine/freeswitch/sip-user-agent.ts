@@ -6,6 +6,7 @@ import { Channel } from './channel.ts';
 import type { Core } from './core.ts';
 import type { Route } from './dialplan.ts';
 import { routeOf } from './dialplan.ts';
+import type { Security } from './negotiation.ts';
 import { Negotiation } from './negotiation.ts';
 import { withDirection } from './sdp.ts';
 import type { SipLegEvents } from './sip-leg.ts';
@@ -75,7 +76,8 @@ export class SipUserAgent {
 
   #answer(transaction: ServerTransaction, audio: AudioLeg, route: Route): void {
     const { rtpHost, advertisedAddress } = this.#core.options;
-    const negotiation = new Negotiation(audio, { bound: rtpHost, advertised: advertisedAddress });
+    const locality = { bound: rtpHost, advertised: advertisedAddress };
+    const negotiation = new Negotiation(audio, locality, securityOf(transaction.request));
     const channel = new Channel(this.#core, audio);
     const leg = new SipLeg(this.#stack, transaction, negotiation, this.#eventsFor(channel, negotiation, route));
     this.#legs.set(leg.callId, leg);
@@ -101,6 +103,11 @@ export class SipUserAgent {
       digit: (digit, durationMs) => channel.pressed(digit, durationMs * 8, 'ENDPOINT'),
     };
   }
+}
+
+/** What drachtio-fsmrf asks for where our offer comes first: its option `srtp` is this header (protocol page §4). */
+function securityOf(request: SipRequest): Security {
+  return headerOf(request, 'x-secure-rtp') === 'true' ? 'sdes' : 'none';
 }
 
 /** The variables that tell what the INVITE said (protocol page §5). */
@@ -158,6 +165,8 @@ function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, re
     rtp_use_codec_name: codec,
     rtp_use_codec_ptime: String(remote?.ptime ?? 20),
     rtp_2833_send_payload: event === null || event === undefined ? '' : String(event),
+    rtp_has_crypto: remote?.crypto?.suite ?? '',
+    rtp_secure_media_confirmed: remote?.crypto ? 'true' : '',
     dtmf_type: event === null ? 'info' : 'rfc2833',
   };
   for (const [name, value] of Object.entries(variables)) channel.set(name, value);

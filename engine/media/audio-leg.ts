@@ -11,6 +11,7 @@ import { RtpReceiver } from './rtp-receiver.ts';
 import { RtpSender } from './rtp-sender.ts';
 import type { Digit } from './telephone-event.ts';
 import { saturate } from './tones.ts';
+import { Wire } from './wire.ts';
 
 export type { RemoteParty } from './remote-party.ts';
 export type { LegStats } from './leg-stats.ts';
@@ -59,6 +60,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #receiver: RtpReceiver;
   readonly #sender: RtpSender;
   readonly #rtcp: Rtcp;
+  readonly #wire: Wire;
   readonly #unsubscribe: () => void;
   readonly #idleTicks: number;
   readonly #said = new Int16Array(frameSamples);
@@ -88,14 +90,17 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#rtp = rtp;
     this.#clock = clock;
     this.#idleTicks = Math.max(1, Math.round(idleMs / tickMs));
-    this.#sender = new RtpSender(rtp.socket);
+    this.#wire = new Wire(rtp, {
+      rtp: (packet, from, authentic) => this.#receiver.datagram(packet, from, authentic),
+      rtcp: (packet, from, authentic) => this.#rtcp.take(packet, from, authentic),
+    });
+    this.#sender = new RtpSender(this.#wire);
     this.#receiver = new RtpReceiver(
       clock,
       digit => this.#pressed(digit),
       () => this.emit('first-packet'),
     );
-    this.#rtcp = new Rtcp(rtp.rtcp, this.#sender, this.#receiver);
-    rtp.socket.on('message', (bytes, from) => this.#receiver.datagram(bytes, from));
+    this.#rtcp = new Rtcp(this.#wire, this.#sender, this.#receiver);
     rtp.socket.on('error', () => this.#sender.counts.failed++); // nothing to repair: the idle event tells
     this.#unsubscribe = clock.subscribe(() => this.#tick());
   }
@@ -103,6 +108,8 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   /** The party as its description tells; may be called again (re-INVITE). Null sends nothing. */
   setRemote(remote: RemoteParty | null): void {
     this.#remote = remote ? { ...remote } : null;
+    this.#wire.protect(remote?.protection ?? null);
+    this.#wire.multiplexed = remote?.multiplexed ?? false;
     this.#receiver.setRemote(this.#remote);
     this.#sender.setRemote(this.#remote);
     this.#idle = false;
@@ -204,7 +211,6 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#overlays = [];
     this.#replacements = [];
     this.#source = null;
-    this.#rtcp.close();
     this.#rtp.release();
     this.removeAllListeners();
   }

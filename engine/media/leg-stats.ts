@@ -31,14 +31,20 @@ export interface LegStats {
   out_dtmf_packet_count: number;
   out_skip_packet_count: number;
   rtcp_packet_count: number;
+  rtcp_octet_count: number;
+  /** By the party's reports, which FreeSWITCH does not tell: how long a packet takes there and back, and our stream there. */
+  rtcp_round_trip_ms: number;
+  rtcp_reported_loss_rate: number;
+  rtcp_reported_jitter_ms: number;
 }
 
 /** Reads the counters of a leg. */
 export function legStats(receiver: RtpReceiver, sender: RtpSender, rtcp: Rtcp): LegStats {
-  return { ...received(receiver), ...sent(sender), rtcp_packet_count: rtcp.received };
+  return { ...received(receiver), ...sent(sender), ...control(rtcp) };
 }
 
 type Incoming = Pick<LegStats, Extract<keyof LegStats, `in_${string}`>>;
+type Control = Pick<LegStats, Extract<keyof LegStats, `rtcp_${string}`>>;
 type Outgoing = Pick<LegStats, Extract<keyof LegStats, `out_${string}`>>;
 
 function received({ counts, jitter, interarrivalJitter, firstAudioAt }: RtpReceiver): Incoming {
@@ -71,6 +77,16 @@ function sent({ counts }: RtpSender): Outgoing {
     out_media_packet_count: counts.media,
     out_dtmf_packet_count: counts.digits,
     out_skip_packet_count: counts.failed,
+  };
+}
+
+function control({ received, bytes, party }: Rtcp): Control {
+  return {
+    rtcp_packet_count: received,
+    rtcp_octet_count: bytes,
+    rtcp_round_trip_ms: party.round_trip_ms,
+    rtcp_reported_loss_rate: party.loss_rate,
+    rtcp_reported_jitter_ms: party.jitter_ms,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { CodecName } from './codecs/table.ts';
+import type { Protection } from './secure/protection.ts';
 
 /** Directions of RFC 8866 §6.7. */
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -15,6 +16,10 @@ export interface RemoteParty {
   ptime: number;
   /** As the party means it: with `sendonly` and `inactive` we send nothing to it. */
   direction: Direction;
+  /** How its packets and ours are protected; plain RTP without. */
+  protection?: Protection | null;
+  /** Whether control packets share the media's port. */
+  multiplexed?: boolean;
 }
 
 /** True when the party wants to hear us. */

@@ -82,12 +82,17 @@ export class RtpReceiver {
     this.lastTick = this.#clock.now;
   }
 
-  /** Takes a datagram, whatever it holds. */
-  datagram(bytes: Buffer, from: RemoteInfo): void {
+  /** Ticks of the party's RTP clock in a second. */
+  get clockRate(): number {
+    return this.#time.ratio * sampleRate;
+  }
+
+  /** Takes a datagram, whatever it holds. `authentic`: it cannot be a stranger's, wherever it comes from. */
+  datagram(bytes: Buffer, from: RemoteInfo, authentic = false): void {
     const header = this.#header;
     this.counts.packets += 1;
     this.counts.bytes += bytes.length;
-    if (!parseRtp(bytes, header) || !this.#believe(from)) {
+    if (!parseRtp(bytes, header) || !this.#believe(from, authentic)) {
       this.counts.skipped += 1;
       return;
     }
@@ -159,11 +164,11 @@ export class RtpReceiver {
     return payloadType === 8 ? 'PCMA' : null;
   }
 
-  #believe(from: RemoteInfo): boolean {
+  #believe(from: RemoteInfo, authentic: boolean): boolean {
     const source = this.source;
     if (source?.address === from.address && source.port === from.port) return true;
     const signalled = from.address === this.#remote?.address && from.port === this.#remote.port;
-    if (source && !signalled && this.#clock.now - this.lastTick < relatchTicks) return false;
+    if (source && !authentic && !signalled && this.#clock.now - this.lastTick < relatchTicks) return false;
     this.source = { address: from.address, port: from.port };
     return true;
   }

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:dgram';
 import { frameSamples, sampleRate } from './clock.ts';
 import type { Encoder } from './codecs/table.ts';
 import { codecNamed } from './codecs/table.ts';
@@ -9,6 +8,7 @@ import type { Source } from './rtp-receiver.ts';
 import { addDigitTone } from './tones.ts';
 import type { EventPacket } from './telephone-event.ts';
 import { DigitSender, keyOf, writeEvent } from './telephone-event.ts';
+import type { Wire } from './wire.ts';
 
 const maxPtime = 120;
 const buffers = 8;
@@ -30,7 +30,7 @@ export class RtpSender {
   readonly counts: SentCounts = { packets: 0, media: 0, digits: 0, bytes: 0, mediaBytes: 0, failed: 0 };
   readonly digits = new DigitSender();
   readonly stream = new OutgoingStream();
-  readonly #socket: Socket;
+  readonly #wire: Wire;
   readonly #pending = new Int16Array((maxPtime / 20 + 1) * frameSamples);
   readonly #packets = Array.from({ length: buffers }, () => Buffer.alloc(packetBytes));
   #pendingCount = 0;
@@ -41,10 +41,10 @@ export class RtpSender {
   #packetSamples = frameSamples;
   #encoder: Encoder | null = null;
   /** Ticks of the codec's clock in one sample of ours. */
-  #ratio = 1;
+  ratio = 1;
 
-  constructor(socket: Socket) {
-    this.#socket = socket;
+  constructor(wire: Wire) {
+    this.#wire = wire;
   }
 
   /** The party as signalled; null stops sending. */
@@ -52,7 +52,7 @@ export class RtpSender {
     const codec = codecNamed(remote?.codec ?? 'PCMU');
     if (remote?.codec !== this.#remote?.codec) this.#encoder = remote && codec.openEncoder();
     this.#remote = remote;
-    this.#ratio = codec.clock / sampleRate;
+    this.ratio = codec.clock / sampleRate;
     const wanted = remote?.ptime ?? 20;
     this.#packetSamples = (codec.packetTimes.includes(wanted) ? wanted : 20) * (sampleRate / 1000);
     this.#pendingCount = 0;
@@ -77,10 +77,10 @@ export class RtpSender {
     this.#pendingCount = 0;
     const packet = this.#take();
     writeRtpHeader(packet, payloadType, event.marker, this.stream, this.#eventTimestamp);
-    writeEvent(packet, headerBytes, event, this.#ratio);
+    writeEvent(packet, headerBytes, event, this.ratio);
     this.counts.digits += 1;
     this.#send(packet, headerBytes + 4, to);
-    this.stream.advance(frameSamples * this.#ratio);
+    this.stream.advance(frameSamples * this.ratio);
   }
 
   #audio(frame: Int16Array, remote: RemoteParty, to: Source): void {
@@ -100,7 +100,7 @@ export class RtpSender {
     this.counts.media += 1;
     this.counts.mediaBytes += bytes;
     this.#send(packet, headerBytes + bytes, to);
-    this.stream.advance(this.#packetSamples * this.#ratio);
+    this.stream.advance(this.#packetSamples * this.ratio);
   }
 
   /** Buffers are used in turn: one given to the system is not written again for several packets. */
@@ -113,7 +113,7 @@ export class RtpSender {
     this.stream.packetSent();
     this.counts.packets += 1;
     this.counts.bytes += length;
-    this.#socket.send(packet, 0, length, to.port, to.address, this.#sent);
+    this.#wire.sendRtp(packet, length, to, this.#sent);
   }
 
   readonly #sent = (error: Error | null): void => {

@@ -34,16 +34,21 @@ export function parseRtp(packet: Buffer, header: RtpHeader): boolean {
 }
 
 /** RTCP packet types 192-223 as they look in the second byte (RFC 5761 §4). */
-function isRtcpType(second: number): boolean {
+export function isRtcpType(second: number): boolean {
   return second >= 192 && second <= 223;
 }
 
+/** Length of a packet's header with CSRCs and extension, Infinity where the packet is too short for it. */
+export function rtpHeaderLength(packet: Buffer): number {
+  const first = packet.readUInt8(0);
+  const start = headerBytes + (first & 0x0f) * 4;
+  if ((first & 0x10) === 0) return start;
+  return start + 4 > packet.length ? Infinity : start + 4 + packet.readUInt16BE(start + 2) * 4;
+}
+
 function findPayload(packet: Buffer, first: number, header: RtpHeader): boolean {
-  let start = headerBytes + (first & 0x0f) * 4;
-  if ((first & 0x10) !== 0) {
-    if (start + 4 > packet.length) return false;
-    start += 4 + packet.readUInt16BE(start + 2) * 4;
-  }
+  const start = rtpHeaderLength(packet);
+  if (start > packet.length) return false;
   const padding = (first & 0x20) !== 0 ? packet.readUInt8(packet.length - 1) : 0;
   if ((first & 0x20) !== 0 && padding === 0) return false;
   header.payloadStart = start;

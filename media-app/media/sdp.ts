@@ -59,3 +59,6 @@ const STATIC_TYPES = new Map([
   [9, 'g722'],
   [18, 'g729'],
 ]);
+
+/** Whether audio is offered over SRTP, by keys in the description or by DTLS. */
+export const isSecure = (sdp: string): boolean => /^m=audio \d+ \S*RTP\/SAVPF?\b/m.test(sdp);

@@ -6,6 +6,7 @@ import type { SipServers } from '../sip/servers.ts';
 import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
+import { isSecure } from './sdp.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
 const RETRY_MS = [250, 500, 1000, 2000];
@@ -60,12 +61,12 @@ export class MediaServers extends EventEmitter {
     const ready = this.#slots.filter(slot => slot.server);
     const slot = ready.find(one => one.name === prefer) ?? ready[this.#turn++ % Math.max(ready.length, 1)];
     if (!slot?.server) throw new Error('no media server is connected');
-    const endpoint = await withDeadline(
-      slot.server.createEndpoint(remoteSdp ? { remoteSdp } : {}),
-      5000,
-      'create endpoint',
-    );
-    return new MediaEndpoint(endpoint, slot.name, this.#log);
+    // drachtio-fsmrf gives offers of secure media only to an endpoint that stands.
+    const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
+    const made = await withDeadline(slot.server.createEndpoint(plainOffer), 5000, 'create endpoint');
+    const endpoint = new MediaEndpoint(made, slot.name, this.#log);
+    if (remoteSdp !== undefined && isSecure(remoteSdp)) await answerOffer(endpoint, remoteSdp);
+    return endpoint;
   }
 
   stop(): void {
@@ -112,5 +113,15 @@ export class MediaServers extends EventEmitter {
     );
     gatherWrites(server.conn.socket);
     return server;
+  }
+}
+
+/** Gives a new endpoint the far end's offer; releases it where it cannot answer. */
+async function answerOffer(endpoint: MediaEndpoint, offer: string): Promise<void> {
+  try {
+    await endpoint.modify(offer);
+  } catch (error) {
+    void endpoint.destroy();
+    throw error;
   }
 }

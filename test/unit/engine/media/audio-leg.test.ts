@@ -352,6 +352,29 @@ describe('An audio leg', () => {
     assert.ok(a.stats().rtcp_packet_count >= 1 && b.stats().rtcp_packet_count >= 1);
   });
 
+  it('learns from the party’s reports how far away it is, and how our stream arrives', async () => {
+    const socket = await phone();
+    const one = await leg();
+    one.setRemote({ ...party(socket.address().port), multiplexed: true });
+    const report = await new Promise<Buffer>(resolve => {
+      socket.on('message', packet => packet[1] === 200 && resolve(Buffer.from(packet)));
+      socket.send(voice(1), one.localPort, host);
+    });
+    const answer = Buffer.alloc(32);
+    answer.writeUInt32BE(0x81c90007, 0);
+    answer.writeUInt32BE(report.readUInt32BE(4), 8);
+    answer.writeUInt8(64, 12); // a quarter is lost
+    answer.writeUInt32BE(80, 20); // 10 ms at 8 kHz
+    answer.writeUInt32BE(report.readUInt32BE(10), 24);
+    answer.writeUInt32BE(0, 28);
+    socket.send(answer, one.localPort, host);
+    while (one.stats().rtcp_packet_count === 0) await ticks(1);
+    const { rtcp_round_trip_ms, rtcp_reported_loss_rate, rtcp_reported_jitter_ms } = one.stats();
+    assert.ok(rtcp_round_trip_ms >= 0 && rtcp_round_trip_ms < 500, `${rtcp_round_trip_ms} ms`);
+    assert.deepEqual([rtcp_reported_loss_rate, rtcp_reported_jitter_ms], [25, 10]);
+    assert.equal(report.readUInt32BE(28), 99);
+  });
+
   it('closing ends waiting digits and may be done twice', async () => {
     const [a] = await line();
     const sent = a.sendDigits('123456789');

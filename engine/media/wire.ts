@@ -1,0 +1,83 @@
+import type { RemoteInfo } from 'node:dgram';
+import type { RtpSocket } from './rtp-ports.ts';
+import type { Source } from './rtp-receiver.ts';
+import { isRtcpType } from './rtp.ts';
+import type { Protection, SdesProtection } from './secure/protection.ts';
+import type { MasterKey } from './secure/srtp-keys.ts';
+import { SrtpReceiver, SrtpSender } from './secure/srtp.ts';
+
+/** Who gets what comes in. `authentic`: only the party itself can have sent it. */
+export interface WireReaders {
+  rtp(packet: Buffer, from: RemoteInfo, authentic: boolean): void;
+  rtcp(packet: Buffer, from: RemoteInfo, authentic: boolean): void;
+}
+
+const noop = (): void => undefined;
+
+/**
+ * The two sockets of a leg: tells apart what comes in on one port (RFC 5761, RFC 7983), protects what goes out, and lets
+ * nothing pass that is not protected as agreed.
+ */
+export class Wire {
+  /** Whether control packets share the port of the media (RFC 5761). */
+  multiplexed = false;
+  readonly #rtp: RtpSocket;
+  readonly #readers: WireReaders;
+  #protection: Protection | null = null;
+  #sender: SrtpSender | null = null;
+  #receiver: SrtpReceiver | null = null;
+
+  constructor(rtp: RtpSocket, readers: WireReaders) {
+    this.#rtp = rtp;
+    this.#readers = readers;
+    rtp.socket.on('message', (bytes, from) => this.#take(bytes, from));
+    rtp.rtcp?.on('message', (bytes, from) => this.#control(bytes, from));
+    rtp.rtcp?.on('error', noop); // control packets are a courtesy; media goes on
+  }
+
+  /** What was agreed on. The same keys as before go on where they are; null is plain RTP. */
+  protect(protection: Protection | null): void {
+    const before = this.#protection;
+    this.#protection = protection;
+    if (protection?.kind === 'sdes') this.#useKeys(protection, before?.kind === 'sdes' ? before : null);
+    else this.#sender = this.#receiver = null;
+  }
+
+  /** Sends the RTP packet in the first `length` bytes of a buffer with room for `srtpOverhead` behind it. */
+  sendRtp(packet: Buffer, length: number, to: Source, done: (error: Error | null) => void): void {
+    if (this.#protection && !this.#sender) return;
+    const bytes = this.#sender?.rtp(packet, length) ?? length;
+    this.#rtp.socket.send(packet, 0, bytes, to.port, to.address, done);
+  }
+
+  /** Sends a compound RTCP packet; `port`: where the party's control packets come from, if they have. */
+  sendRtcp(packet: Buffer, to: Source, port: number | null): void {
+    if (this.#protection && !this.#sender) return;
+    const bytes = this.#sender?.rtcp(packet) ?? packet;
+    if (this.multiplexed) this.#rtp.socket.send(bytes, to.port, to.address, noop);
+    else this.#rtp.rtcp?.send(bytes, port ?? Math.min(65_535, to.port + 1), to.address, noop);
+  }
+
+  #useKeys(now: SdesProtection, before: SdesProtection | null): void {
+    if (!this.#sender || !before || !sameKey(now.send, before.send)) this.#sender = new SrtpSender(now.send);
+    if (!this.#receiver || !before || !sameKey(now.receive, before.receive))
+      this.#receiver = new SrtpReceiver(now.receive);
+  }
+
+  #take(bytes: Buffer, from: RemoteInfo): void {
+    if (bytes.length > 1 && isRtcpType(bytes.readUInt8(1))) return this.#control(bytes, from);
+    if (!this.#protection) return this.#readers.rtp(bytes, from, false);
+    const length = this.#receiver?.rtp(bytes) ?? null;
+    if (length !== null) this.#readers.rtp(bytes.subarray(0, length), from, true);
+  }
+
+  #control(bytes: Buffer, from: RemoteInfo): void {
+    if (!this.#protection) return this.#readers.rtcp(bytes, from, false);
+    const length = this.#receiver?.rtcp(bytes) ?? null;
+    if (length !== null) this.#readers.rtcp(bytes.subarray(0, length), from, true);
+  }
+}
+
+function sameKey(a: MasterKey, b: MasterKey): boolean {
+  return a.suite === b.suite && a.key.equals(b.key) && a.salt.equals(b.salt);
+}
