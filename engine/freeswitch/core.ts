@@ -3,6 +3,7 @@ import type { EslConnection } from '../esl/connection.ts';
 import type { EslEvent, EslHeaders, EventFormat } from '../esl/encode.ts';
 import type { MediaClock } from '../media/clock.ts';
 import type { RtpPorts } from '../media/rtp-ports.ts';
+import type { Certificate } from '../media/secure/certificate.ts';
 import type { Channel } from './channel.ts';
 import { Conferences } from './conference/conferences.ts';
 import { addChannelHeaders, addVariables, eventHeaders, version } from './events.ts';
@@ -27,6 +28,8 @@ export interface CoreOptions {
   /** Time between two heartbeats; FreeSWITCH sends one every 20 s. */
   heartbeatMs: number;
   ports: RtpPorts;
+  /** What DTLS handshakes show. */
+  certificate: Certificate;
   clock: MediaClock;
   log: MediaLog;
 }

@@ -1,10 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { AudioLeg } from '../media/audio-leg.ts';
+import type { Certificate } from '../media/secure/certificate.ts';
 import type { Protection } from '../media/secure/protection.ts';
 import { localAddressFor } from '../sip/addresses.ts';
 import type { LocalAudio, RemoteAudio } from './sdp.ts';
 import type { CryptoLine } from './sdp-crypto.ts';
 import { newKeys } from './sdp-crypto.ts';
+import type { LocalDtls } from './sdp-dtls.ts';
+import { newCredentials } from './sdp-dtls.ts';
 import { answerSdp, chooseAudio, describeSdp, offerSdp, parseSdp } from './sdp.ts';
 
 /** How we find our own address for SDP. */
@@ -15,7 +18,7 @@ export interface Locality {
 }
 
 /** How our offers protect the media. */
-export type Security = 'none' | 'sdes';
+export type Security = 'none' | 'sdes' | 'dtls';
 
 /** Offers and answers of one audio leg (RFC 3264); keeps what was agreed on and tells the leg. */
 export class Negotiation {
@@ -28,12 +31,16 @@ export class Negotiation {
   readonly #leg: AudioLeg;
   readonly #locality: Locality;
   readonly #security: Security;
+  readonly #certificate: Certificate;
   readonly #keys = newKeys();
+  #credentials = newCredentials();
+  #remoteFragment: string | null = null;
   readonly #sessionId = randomInt(1, 2 ** 31);
   #version = this.#sessionId;
 
   /** @param security what our own offers ask for; an offer of the other side is answered in kind */
-  constructor(leg: AudioLeg, locality: Locality, security: Security = 'none') {
+  constructor(leg: AudioLeg, locality: Locality, certificate: Certificate, security: Security = 'none') {
+    this.#certificate = certificate;
     this.#leg = leg;
     this.#locality = locality;
     this.#security = security;
@@ -73,9 +80,27 @@ export class Negotiation {
     this.#leg.setRemote(own ? null : { ...audio, protection: this.#protection(audio) });
   }
 
-  #protection({ crypto }: RemoteAudio): Protection | null {
+  #protection({ crypto, dtls }: RemoteAudio): Protection | null {
+    if (dtls) {
+      const role = dtls.setup === 'passive' ? 'client' : 'server';
+      const { fingerprint } = dtls;
+      return { kind: 'dtls', role, fingerprint, ice: this.#credentials, certificate: this.#certificate };
+    }
     const send = crypto && this.#keys.find(one => one.suite === crypto.suite);
     return send ? { kind: 'sdes', send, receive: crypto } : null;
+  }
+
+  /** Our end of DTLS: the other side begins wherever it may. When it restarts its checks, so do we (RFC 8839 §4.4.1.1). */
+  #dtls(remote: RemoteAudio | null): LocalDtls | null {
+    const { fingerprint } = this.#certificate;
+    const { ssrc } = this.#leg;
+    if (!remote)
+      return this.#security === 'dtls' ? { fingerprint, setup: 'actpass', ice: this.#credentials, ssrc } : null;
+    if (!remote.dtls) return null;
+    const restarts = this.#remoteFragment !== null && this.#remoteFragment !== remote.dtls.fragment;
+    if (restarts) this.#credentials = newCredentials();
+    this.#remoteFragment = remote.dtls.fragment;
+    return { fingerprint, setup: remote.dtls.setup === 'passive' ? 'active' : 'passive', ice: this.#credentials, ssrc };
   }
 
   /** Our keys as the next description names them: the one that answers the other side's, or all that an offer asks for. */
@@ -95,6 +120,7 @@ export class Negotiation {
       sessionId: this.#sessionId,
       version: this.#version,
       crypto: this.#crypto(remote),
+      dtls: this.#dtls(remote),
     };
   }
 }

@@ -2,6 +2,8 @@ import type { CodecName } from '../media/codecs/table.ts';
 import { codecNamed, codecs } from '../media/codecs/table.ts';
 import type { CryptoLine } from './sdp-crypto.ts';
 import { parseCrypto, writeCrypto } from './sdp-crypto.ts';
+import type { DtlsAttributes, LocalDtls } from './sdp-dtls.ts';
+import { dtlsLines, readDtls } from './sdp-dtls.ts';
 
 /** Media directions of RFC 8866 section 6.7, as the writer of the description means them. */
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
@@ -22,6 +24,10 @@ export interface RemoteAudio {
   direction: Direction;
   /** The key that the other side sends with, by the first line of it that we understand; null for plain RTP. */
   crypto: CryptoLine | null;
+  /** What it says for DTLS, on a line that asks for it; null otherwise. */
+  dtls: Required<DtlsAttributes> | null;
+  /** Its name of the line, which an answer repeats (RFC 5888). */
+  mid: string | null;
   /** Whether it takes control packets on the media's port (RFC 5761). */
   multiplexed: boolean;
 }
@@ -37,6 +43,8 @@ interface MediaSection {
   ptime: number | null;
   rtpmaps: Map<number, string>;
   crypto: CryptoLine | null;
+  dtls: DtlsAttributes;
+  mid: string | null;
   multiplexed: boolean;
 }
 
@@ -44,6 +52,9 @@ interface MediaSection {
 export interface SessionDescription {
   address: string | null;
   direction: Direction;
+  dtls: DtlsAttributes;
+  /** Whether lines of it may share one transport (RFC 9143). */
+  bundles: boolean;
   media: MediaSection[];
 }
 
@@ -55,8 +66,12 @@ export interface LocalAudio {
   version: number;
   /** The keys that we send with, under the tags that they are offered or answered by; none for plain RTP. */
   crypto: readonly CryptoLine[];
+  /** Our end of DTLS and connectivity checks; null without. */
+  dtls: LocalDtls | null;
 }
 
+/** Audio over SRTP with keys by DTLS (RFC 5764). */
+const dtlsProto = /^UDP\/TLS\/RTP\/SAVPF?$/;
 const maxSdpBytes = 16 * 1024;
 const maxMediaSections = 16;
 const maxPayloads = 64;
@@ -71,7 +86,7 @@ const answered: Record<Direction, Direction> = {
 /** Parses a session description (RFC 8866); null when it is none or is larger than a call needs. */
 export function parseSdp(text: string): SessionDescription | null {
   if (text.length > maxSdpBytes || !/^v=0\s*$/m.test(text)) return null;
-  const session: SessionDescription = { address: null, direction: 'sendrecv', media: [] };
+  const session: SessionDescription = { address: null, direction: 'sendrecv', dtls: {}, bundles: false, media: [] };
   let section: MediaSection | null = null;
   for (const line of text.split(/\r?\n/)) {
     const value = line.slice(2);
@@ -100,6 +115,8 @@ function parseMedia(value: string): MediaSection | null {
     ptime: null,
     rtpmaps: new Map(),
     crypto: null,
+    dtls: {},
+    mid: null,
     multiplexed: false,
   };
 }
@@ -120,7 +137,10 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
     else session.direction = attribute as Direction;
     return;
   }
+  readDtls(attribute, (section ?? session).dtls);
+  if (!section && attribute.startsWith('group:BUNDLE')) session.bundles = true;
   if (!section) return;
+  section.mid ??= /^mid:([\w.-]{1,32})$/.exec(attribute)?.[1] ?? null;
   const rtpmap = /^rtpmap:(\d{1,3}) ([\w.-]{1,32}\/\d{1,6}(?:\/\d)?)$/.exec(attribute);
   if (rtpmap && section.rtpmaps.size < maxPayloads)
     section.rtpmaps.set(Number(rtpmap[1]), (rtpmap[2] ?? '').replace(/\/1$/, '').toUpperCase());
@@ -133,23 +153,35 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
 /** The first audio line we can serve, with what was negotiated on it; null when there is none (SIP 488). */
 export function chooseAudio(session: SessionDescription): { index: number; audio: RemoteAudio } | null {
   for (const [index, section] of session.media.entries()) {
-    const audio = usable(section) ? readAudio(session, section) : null;
+    const audio = usable(session, section) ? readAudio(session, section) : null;
     if (audio) return { index, audio };
   }
   return null;
 }
 
-function usable(section: MediaSection): boolean {
+function usable(session: SessionDescription, section: MediaSection): boolean {
   if (section.kind !== 'audio' || section.port === 0) return false;
+  if (dtlsProto.test(section.proto)) return dtlsOf(session, section) !== null;
   return /^RTP\/AVPF?$/.test(section.proto) || (/^RTP\/SAVPF?$/.test(section.proto) && section.crypto !== null);
+}
+
+/** What a line and its session say together; null when something is missing that a handshake needs. */
+function dtlsOf(session: SessionDescription, section: MediaSection): Required<DtlsAttributes> | null {
+  const { fingerprint, setup = 'actpass', fragment, password } = { ...session.dtls, ...defined(section.dtls) };
+  return fingerprint && fragment && password ? { fingerprint, setup, fragment, password } : null;
+}
+
+function defined(attributes: DtlsAttributes): DtlsAttributes {
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
 function readAudio(session: SessionDescription, section: MediaSection): RemoteAudio | null {
   const chosen = chooseCodec(section);
   const address = section.address ?? session.address;
   if (!chosen || !address) return null;
-  const { crypto, multiplexed } = section;
-  const held = address === '0.0.0.0'; // RFC 2543 hold
+  const { crypto, mid, multiplexed } = section;
+  const dtls = dtlsProto.test(section.proto) ? dtlsOf(session, section) : null;
+  const held = address === '0.0.0.0' && !dtls; // RFC 2543 hold; a browser that is still looking for addresses says so, too
   const { clock } = codecNamed(chosen.codec);
   const matching = payloadMapped(section, `telephone-event/${clock}`);
   const telephoneEvent = matching ?? payloadMapped(section, 'telephone-event/8000') ?? null;
@@ -165,6 +197,8 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
     ptime,
     direction,
     crypto,
+    dtls,
+    mid,
     multiplexed,
   };
 }
@@ -202,17 +236,17 @@ export function answerSdp(
   chosen: { index: number; audio: RemoteAudio },
   local: LocalAudio,
 ): string {
-  const lines = sessionLines(local);
+  const lines = sessionLines(local, offer.bundles ? chosen.audio.mid : null);
   for (const [index, section] of offer.media.entries()) {
     if (index === chosen.index) lines.push(...audioLines(section.proto, local, chosen.audio));
-    else lines.push(`m=${section.kind} 0 ${section.proto} ${section.payloads[0] ?? 0}`);
+    else lines.push(`m=${section.kind} 0 ${section.proto} ${section.payloads[0] ?? 0}`, ...midLine(section.mid));
   }
   return `${lines.join('\r\n')}\r\n`;
 }
 
 /** A description of the audio already negotiated, for a re-INVITE without an offer. */
 export function describeSdp(local: LocalAudio, audio: RemoteAudio): string {
-  return `${[...sessionLines(local), ...audioLines(audio.crypto ? 'RTP/SAVP' : 'RTP/AVP', local, audio)].join('\r\n')}\r\n`;
+  return `${[...sessionLines(local), ...audioLines(protoOf(local), local, audio)].join('\r\n')}\r\n`;
 }
 
 /** Payload numbers of telephone-event in our offers, one for each clock that our codecs have. */
@@ -225,11 +259,12 @@ const offeredEvents = new Map([
 export function offerSdp(local: LocalAudio): string {
   const lines = [
     ...sessionLines(local),
-    `m=audio ${local.port} ${local.crypto.length > 0 ? 'RTP/SAVP' : 'RTP/AVP'} ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,
+    `m=audio ${local.port} ${protoOf(local)} ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,
     ...codecs.flatMap(one => codecLines(one.name, one.payloadType)),
     ...[...offeredEvents].flatMap(([type, clock]) => eventLines(type, clock)),
     'a=ptime:20',
-    ...local.crypto.map(writeCrypto),
+    ...(local.dtls ? ['a=sendrecv', 'a=mid:0', 'a=rtcp-mux'] : []),
+    ...securityLines(local),
   ];
   return `${lines.join('\r\n')}\r\n`;
 }
@@ -243,13 +278,29 @@ function eventLines(payloadType: number, clock: number): string[] {
   return [`a=rtpmap:${payloadType} telephone-event/${clock}`, `a=fmtp:${payloadType} 0-15`];
 }
 
-function sessionLines(local: LocalAudio): string[] {
+function protoOf({ crypto, dtls }: LocalAudio): string {
+  if (dtls) return 'UDP/TLS/RTP/SAVPF';
+  return crypto.length > 0 ? 'RTP/SAVP' : 'RTP/AVP';
+}
+
+function securityLines({ address, port, crypto, dtls }: LocalAudio): string[] {
+  return dtls ? dtlsLines(dtls, address, port) : crypto.map(writeCrypto);
+}
+
+function midLine(mid: string | null): string[] {
+  return mid === null ? [] : [`a=mid:${mid}`];
+}
+
+/** `bundled`: the line that shares its transport with others, of which we refuse all (RFC 9143). */
+function sessionLines(local: LocalAudio, bundled: string | null = null): string[] {
   return [
     'v=0',
     `o=Trunkline ${local.sessionId} ${local.version} IN IP4 ${local.address}`,
     's=Trunkline',
     `c=IN IP4 ${local.address}`,
     't=0 0',
+    ...(bundled === null ? [] : [`a=group:BUNDLE ${bundled}`]),
+    ...(local.dtls ? ['a=ice-lite'] : []),
   ];
 }
 
@@ -260,10 +311,11 @@ function audioLines(proto: string, local: LocalAudio, audio: RemoteAudio): strin
     `m=audio ${local.port} ${proto} ${audio.payloadType}${event === null ? '' : ` ${event}`}`,
     ...codecLines(audio.codec, audio.payloadType),
     ...(event === null ? [] : eventLines(event, audio.telephoneEventClock)),
-    ...(direction === 'sendrecv' ? [] : [`a=${direction}`]), // the real server leaves sendrecv out in its SIP answers
+    ...(direction === 'sendrecv' && !local.dtls ? [] : [`a=${direction}`]), // the real server leaves sendrecv out in its SIP answers
     `a=ptime:${audio.ptime}`,
+    ...midLine(audio.mid),
     ...(audio.multiplexed ? ['a=rtcp-mux'] : []),
-    ...local.crypto.map(writeCrypto),
+    ...securityLines(local),
   ];
 }
 

@@ -6,6 +6,7 @@ import { InboundServer } from '../esl/inbound.ts';
 import { openOutbound } from '../esl/outbound.ts';
 import type { EslMessage } from '../esl/reader.ts';
 import { MediaClock } from '../media/clock.ts';
+import { makeCertificate } from '../media/secure/certificate.ts';
 import { RtpPorts } from '../media/rtp-ports.ts';
 import type { SipLog } from '../sip/stack.ts';
 import { runApi } from './api/index.ts';
@@ -50,7 +51,7 @@ export interface MediaServer {
  * @throws Error when a port cannot be bound
  */
 export async function startMediaServer(config: MediaServerConfig): Promise<MediaServer> {
-  const core = coreFor(config);
+  const core = await coreFor(config);
   const host = hostFor(core);
   const agent = new SipUserAgent(core, config.sip, (channel, route) => control(channel, route, host), config.log);
   const { host: address, port, password } = config.eventSocket;
@@ -74,7 +75,7 @@ export async function startMediaServer(config: MediaServerConfig): Promise<Media
   };
 }
 
-function coreFor(config: MediaServerConfig): Core {
+async function coreFor(config: MediaServerConfig): Promise<Core> {
   return new Core({
     rtpHost: config.rtpHost,
     advertisedAddress: config.advertisedAddress,
@@ -83,6 +84,7 @@ function coreFor(config: MediaServerConfig): Core {
     maxSessions: config.maxSessions ?? 1000,
     heartbeatMs: config.heartbeatMs ?? 20_000,
     ports: new RtpPorts(config.rtpPorts, config.rtpHost),
+    certificate: await makeCertificate(),
     clock: new MediaClock(),
     log: config.log,
   });

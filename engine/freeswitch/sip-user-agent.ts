@@ -77,7 +77,12 @@ export class SipUserAgent {
   #answer(transaction: ServerTransaction, audio: AudioLeg, route: Route): void {
     const { rtpHost, advertisedAddress } = this.#core.options;
     const locality = { bound: rtpHost, advertised: advertisedAddress };
-    const negotiation = new Negotiation(audio, locality, securityOf(transaction.request));
+    const negotiation = new Negotiation(
+      audio,
+      locality,
+      this.#core.options.certificate,
+      securityOf(transaction.request),
+    );
     const channel = new Channel(this.#core, audio);
     const leg = new SipLeg(this.#stack, transaction, negotiation, this.#eventsFor(channel, negotiation, route));
     this.#legs.set(leg.callId, leg);
@@ -105,8 +110,12 @@ export class SipUserAgent {
   }
 }
 
-/** What drachtio-fsmrf asks for where our offer comes first: its option `srtp` is this header (protocol page §4). */
+/**
+ * What is asked for where our offer comes first: drachtio-fsmrf's option `srtp` is one header (protocol page §4), FreeSWITCH's
+ * variable `media_webrtc` as a header the other.
+ */
 function securityOf(request: SipRequest): Security {
+  if (headerOf(request, 'x-media-webrtc') === 'true') return 'dtls';
   return headerOf(request, 'x-secure-rtp') === 'true' ? 'sdes' : 'none';
 }
 
@@ -166,7 +175,8 @@ function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, re
     rtp_use_codec_ptime: String(remote?.ptime ?? 20),
     rtp_2833_send_payload: event === null || event === undefined ? '' : String(event),
     rtp_has_crypto: remote?.crypto?.suite ?? '',
-    rtp_secure_media_confirmed: remote?.crypto ? 'true' : '',
+    rtp_secure_media_confirmed: remote?.crypto || remote?.dtls ? 'true' : '',
+    media_webrtc: remote?.dtls ? 'true' : '',
     dtmf_type: event === null ? 'info' : 'rfc2833',
   };
   for (const [name, value] of Object.entries(variables)) channel.set(name, value);

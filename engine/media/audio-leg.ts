@@ -93,6 +93,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#wire = new Wire(rtp, {
       rtp: (packet, from, authentic) => this.#receiver.datagram(packet, from, authentic),
       rtcp: (packet, from, authentic) => this.#rtcp.take(packet, from, authentic),
+      path: to => (this.#receiver.source = to),
     });
     this.#sender = new RtpSender(this.#wire);
     this.#receiver = new RtpReceiver(
@@ -103,6 +104,11 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#rtcp = new Rtcp(this.#wire, this.#sender, this.#receiver);
     rtp.socket.on('error', () => this.#sender.counts.failed++); // nothing to repair: the idle event tells
     this.#unsubscribe = clock.subscribe(() => this.#tick());
+  }
+
+  /** Identifier of the stream that we send. */
+  get ssrc(): number {
+    return this.#sender.stream.ssrc;
   }
 
   /** The party as its description tells; may be called again (re-INVITE). Null sends nothing. */
@@ -211,6 +217,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#overlays = [];
     this.#replacements = [];
     this.#source = null;
+    this.#wire.close();
     this.#rtp.release();
     this.removeAllListeners();
   }

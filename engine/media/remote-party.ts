@@ -25,6 +25,7 @@ export interface RemoteParty {
 /** True when the party wants to hear us. */
 export function listens(remote: RemoteParty): boolean {
   const wanted = remote.direction === 'sendrecv' || remote.direction === 'recvonly';
+  if (remote.protection?.kind === 'dtls') return wanted; // its connectivity checks tell where
   return wanted && remote.port > 0 && remote.address !== '0.0.0.0' && remote.address !== '::';
 }
 

@@ -2,7 +2,8 @@ import type { RemoteInfo } from 'node:dgram';
 import type { RtpSocket } from './rtp-ports.ts';
 import type { Source } from './rtp-receiver.ts';
 import { isRtcpType } from './rtp.ts';
-import type { Protection, SdesProtection } from './secure/protection.ts';
+import { DtlsPath } from './secure/dtls-path.ts';
+import type { DtlsProtection, Protection, SdesProtection } from './secure/protection.ts';
 import type { MasterKey } from './secure/srtp-keys.ts';
 import { SrtpReceiver, SrtpSender } from './secure/srtp.ts';
 
@@ -10,6 +11,8 @@ import { SrtpReceiver, SrtpSender } from './secure/srtp.ts';
 export interface WireReaders {
   rtp(packet: Buffer, from: RemoteInfo, authentic: boolean): void;
   rtcp(packet: Buffer, from: RemoteInfo, authentic: boolean): void;
+  /** Where the party wants its packets by its connectivity checks. */
+  path(to: Source): void;
 }
 
 const noop = (): void => undefined;
@@ -26,6 +29,7 @@ export class Wire {
   #protection: Protection | null = null;
   #sender: SrtpSender | null = null;
   #receiver: SrtpReceiver | null = null;
+  #dtls: DtlsPath | null = null;
 
   constructor(rtp: RtpSocket, readers: WireReaders) {
     this.#rtp = rtp;
@@ -39,8 +43,16 @@ export class Wire {
   protect(protection: Protection | null): void {
     const before = this.#protection;
     this.#protection = protection;
+    if (protection?.kind !== 'dtls') this.close();
     if (protection?.kind === 'sdes') this.#useKeys(protection, before?.kind === 'sdes' ? before : null);
+    else if (protection?.kind === 'dtls') this.#agreeOnKeys(protection);
     else this.#sender = this.#receiver = null;
+  }
+
+  /** Ends a handshake that is under way. */
+  close(): void {
+    this.#dtls?.close();
+    this.#dtls = null;
   }
 
   /** Sends the RTP packet in the first `length` bytes of a buffer with room for `srtpOverhead` behind it. */
@@ -64,7 +76,23 @@ export class Wire {
       this.#receiver = new SrtpReceiver(now.receive);
   }
 
+  /** A handshake whose certificate and credentials are still the same goes on; another one begins anew. */
+  #agreeOnKeys(protection: DtlsProtection): void {
+    if (this.#dtls?.serves(protection)) return;
+    this.close();
+    this.#sender = this.#receiver = null;
+    this.#dtls = new DtlsPath(protection, {
+      send: (packet, to) => this.#rtp.socket.send(packet, to.port, to.address, noop),
+      path: to => this.#readers.path(to),
+      keys: (send, receive) => {
+        this.#sender = new SrtpSender(send);
+        this.#receiver = new SrtpReceiver(receive);
+      },
+    });
+  }
+
   #take(bytes: Buffer, from: RemoteInfo): void {
+    if (this.#dtls?.take(bytes, from)) return;
     if (bytes.length > 1 && isRtcpType(bytes.readUInt8(1))) return this.#control(bytes, from);
     if (!this.#protection) return this.#readers.rtp(bytes, from, false);
     const length = this.#receiver?.rtp(bytes) ?? null;

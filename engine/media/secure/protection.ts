@@ -1,3 +1,4 @@
+import type { Certificate } from './certificate.ts';
 import type { MasterKey } from './srtp-keys.ts';
 
 /** A certificate's digest as a session description names it (RFC 8122): `sha-256`, `AB:CD:…`. */
@@ -26,8 +27,10 @@ export interface DtlsProtection {
   role: 'client' | 'server';
   /** Whose certificate must be at the other end. */
   fingerprint: Fingerprint;
-  /** Our credentials, which the other end's checks must know; null where it makes none. */
-  ice: IceCredentials | null;
+  /** Our credentials, which the other end's checks must know. */
+  ice: IceCredentials;
+  /** What we show in the handshake. */
+  certificate: Certificate;
 }
 
 /** How the packets of a leg are protected. */

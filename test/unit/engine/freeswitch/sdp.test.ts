@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import { answerSdp, chooseAudio, offerSdp, parseSdp, withDirection } from '../../../../engine/freeswitch/sdp.ts';
 
-const local = { address: '127.0.0.1', port: 20000, sessionId: 1, version: 2, crypto: [] };
+const local = { address: '127.0.0.1', port: 20000, sessionId: 1, version: 2, crypto: [], dtls: null };
 
 function offer(...media: string[]): string {
   return ['v=0', 'o=- 1 1 IN IP4 192.0.2.1', 's=-', 'c=IN IP4 192.0.2.1', 't=0 0', ...media, ''].join('\r\n');

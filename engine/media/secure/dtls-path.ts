@@ -1,0 +1,83 @@
+import type { RemoteInfo } from 'node:dgram';
+import { DtlsSession } from './dtls-session.ts';
+import type { DtlsProtection } from './protection.ts';
+import type { MasterKey } from './srtp-keys.ts';
+import { answerCheck, readCheck } from './stun.ts';
+
+/** An address that packets come from or go to. */
+interface Place {
+  address: string;
+  port: number;
+}
+
+/** What a path does to the leg it belongs to. */
+export interface PathEvents {
+  send(packet: Buffer, to: Place): void;
+  /** The party wants its packets here from now on. */
+  path(to: Place): void;
+  keys(send: MasterKey, receive: MasterKey): void;
+}
+
+/** A party checks a few addresses of its own; more are not remembered. */
+const maxPlaces = 16;
+/** No DTLS packet is taken from an address that has not passed a check, so strangers cannot disturb a handshake. */
+const named = ({ address, port }: Place): string => `${address}:${port}`;
+
+/**
+ * The media path of a browser: answers its connectivity checks as an ICE lite agent (RFC 8445 section 2.5), which only has
+ * addresses that everybody reaches, and agrees on keys by DTLS over the path that the browser has chosen.
+ */
+export class DtlsPath {
+  readonly #protection: DtlsProtection;
+  readonly #events: PathEvents;
+  readonly #session: DtlsSession;
+  readonly #checked = new Set<string>();
+  #chosen: Place | null = null;
+
+  constructor(protection: DtlsProtection, events: PathEvents) {
+    this.#protection = protection;
+    this.#events = events;
+    this.#session = new DtlsSession(protection, protection.certificate, {
+      send: packet => this.#chosen && events.send(packet, this.#chosen),
+      keys: (send, receive) => events.keys(send, receive),
+      failed: () => undefined, // without keys nothing is sent or heard; the leg's idle event tells
+    });
+  }
+
+  /** Whether this path is what a description asks for again. */
+  serves({ role, fingerprint, ice }: DtlsProtection): boolean {
+    const own = this.#protection;
+    const same = own.fingerprint.value === fingerprint.value && own.ice.fragment === ice.fragment;
+    return same && own.role === role;
+  }
+
+  /** Takes a packet that is a check or part of the handshake (RFC 7983); false for media. */
+  take(bytes: Buffer, from: RemoteInfo): boolean {
+    const first = bytes[0] ?? 0;
+    if (first < 4) this.#check(bytes, from);
+    else if (first >= 20 && first < 64) {
+      if (this.#checked.has(named(from))) this.#session.receive(bytes);
+    } else return false;
+    return true;
+  }
+
+  /** Ends the handshake. */
+  close(): void {
+    this.#session.close();
+  }
+
+  #check(bytes: Buffer, from: RemoteInfo): void {
+    const check = readCheck(bytes, this.#protection.ice);
+    const answer = check && answerCheck(check, from, this.#protection.ice.password);
+    if (!answer) return;
+    if (this.#checked.size < maxPlaces) this.#checked.add(named(from));
+    this.#events.send(answer, from);
+    if (!this.#chosen || check.nominates) this.#choose(from);
+    this.#session.begin();
+  }
+
+  #choose({ address, port }: RemoteInfo): void {
+    this.#chosen = { address, port };
+    this.#events.path(this.#chosen);
+  }
+}

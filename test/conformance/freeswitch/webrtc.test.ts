@@ -1,0 +1,63 @@
+import { strict as assert } from 'node:assert';
+import { BrowserPeer } from '../../support/browser-peer.ts';
+import type { Endpoint } from './engine-under-test.ts';
+import { EngineUnderTest } from './engine-under-test.ts';
+
+describe('a browser phone', () => {
+  let under: EngineUnderTest;
+  let browser: BrowserPeer;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+  });
+  beforeEach(() => {
+    browser = new BrowserPeer(700);
+  });
+  afterEach(async () => {
+    await browser.close();
+    await under.hangUp();
+  });
+  after(() => under.stop());
+
+  async function endpointWith(headers: Record<string, string> = {}): Promise<Endpoint> {
+    const endpoint = await under.media.createEndpoint({ headers });
+    under.endpoints.push(endpoint);
+    return endpoint;
+  }
+
+  it('that offers SAVPF over DTLS is answered in kind, and hears itself in an echo', async () => {
+    const endpoint = await endpointWith();
+    await endpoint.modify(await browser.offer());
+    const answer = endpoint.local.sdp;
+    assert.match(answer, /m=audio \d+ UDP\/TLS\/RTP\/SAVPF 0/);
+    for (const line of ['a=ice-lite', 'a=rtcp-mux', 'a=setup:passive', 'a=fingerprint:sha-256 ', 'a=group:BUNDLE '])
+      assert.ok(answer.includes(`\r\n${line}`), `${line} is missing in ${answer}`);
+    void endpoint.execute('echo');
+    await browser.take(answer);
+    await browser.ear.hears(700, { within_ms: 8000 });
+  });
+
+  it('is offered SAVPF over DTLS with media_webrtc, and hears itself in an echo', async () => {
+    const endpoint = await endpointWith({ 'X-Media-Webrtc': 'true' });
+    const offer = endpoint.local.sdp;
+    assert.match(offer, /m=audio \d+ UDP\/TLS\/RTP\/SAVPF 0 8 102 9/);
+    await endpoint.modify(await browser.answer(offer));
+    void endpoint.execute('echo');
+    await browser.ear.hears(700, { within_ms: 8000 });
+  });
+
+  it('with another certificate than its description names is not heard', async () => {
+    const endpoint = await endpointWith();
+    const offer = await browser.offer();
+    await endpoint.modify(
+      offer.replace(
+        /(a=fingerprint:sha-256 )(..):/g,
+        (_, name: string, byte: string) => `${name}${byte === '00' ? '01' : '00'}:`,
+      ),
+    );
+    await browser.take(endpoint.local.sdp);
+    await assert.rejects(browser.ear.hears(700, { within_ms: 1500 }));
+    const { variable_rtp_audio_in_media_packet_count } = await endpoint.getChannelVariables(true);
+    assert.equal(Number(variable_rtp_audio_in_media_packet_count), 0);
+  });
+});
