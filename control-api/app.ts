@@ -27,6 +27,7 @@ import { startKeyExpiry } from './jobs/key-expiry.ts';
 import { startRagIngestion } from './jobs/rag-ingestion.ts';
 import { NumberReleases } from './jobs/number-releases.ts';
 import { startNumberRenewal } from './jobs/number-renewal.ts';
+import { startTopUp } from './jobs/top-up.ts';
 import { startAccountJobs } from './jobs/accounts.ts';
 import { MailDelivery } from './jobs/mail-delivery.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
@@ -104,6 +105,7 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     live: new LiveResources({ database: db, redis }),
     downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
     carrier,
+    rates: config.BILLING_RATES,
     numberReleases: new NumberReleases(db, carrier, log),
     recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
@@ -150,6 +152,7 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
       return context.authenticator.identify(request, counted);
     },
     allowPrivateTargets: privateTargetsAllowed(config),
+    rates: config.BILLING_RATES,
     log,
   });
   const streams = new MediaStreams(server, context);
@@ -160,7 +163,7 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     startRagIngestion(db, log),
     startAccountJobs(context),
   ];
-  const jobs = [...sweeps, startNumberRenewal(db, log), startCarrierHealth(db, redis, log)];
+  const jobs = [...sweeps, startNumberRenewal(context), startTopUp(db, log), startCarrierHealth(db, redis, log)];
   mail.start();
   context.recordingFiles.start();
   context.numberReleases.start();

@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import { z } from 'zod';
+import { ratesSetting } from '#contract/billing';
 import { parseProxies } from './http/client-address.ts';
 import { rateSetting } from './http/rate.ts';
 import type { Rates } from './http/rate-limits.ts';
@@ -69,6 +70,7 @@ export const configSchema = z.object({
     .describe(
       'Where normal numbers come from: the URL of a carrier adapter (docs/carriers.md); manual: super admins enter numbers that you have already; empty: nowhere.',
     ),
+  BILLING_RATES: ratesSetting,
   CARRIER_API_KEY: z.string().max(1024).default('').describe('The key for the carrier adapter.'),
 });
 export type Config = z.infer<typeof configSchema>;

@@ -12,6 +12,7 @@ import {
   newWebhookSecret,
   randomVirtualNumber,
 } from './auth/secrets.ts';
+import { openAccount } from './billing/ledger.ts';
 import type { Db, Transaction } from './db.ts';
 import type { Welcome } from '#contract/welcome';
 import { PERMISSION } from './http/permit.ts';
@@ -32,10 +33,13 @@ export interface FirstStart {
 const FIRST_START_LOCK = 7_120_602;
 const HUNDRED_YEARS_S = 3_153_600_000;
 
+/** The operator's own account is refused nothing: nobody sells an installation to itself. */
 const createCustomer = async (trx: Transaction, email: string): Promise<string> => {
   const id = newId();
+  const account = { id: newId(), customer_id: id, plan_type: 'unlimited' } as const;
   await trx('customers').insert({
     id,
+    billing_account_id: account.id,
     name: 'Home',
     detail: 'Made by the first start.',
     email,
@@ -46,6 +50,7 @@ const createCustomer = async (trx: Transaction, email: string): Promise<string> 
     home: true,
     tm_create: timestamp(),
   });
+  await openAccount(trx, account);
   return id;
 };
 

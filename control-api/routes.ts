@@ -11,6 +11,8 @@ import { accesskeyRoutes } from './resources/accesskeys.ts';
 import { activeflowRoutes } from './resources/activeflows.ts';
 import { agentRoutes } from './resources/agents.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
+import { billingAccountRoutes } from './resources/billing-accounts.ts';
+import { billingRoutes } from './resources/billings.ts';
 import { callControlRoutes } from './resources/call-controls.ts';
 import { callRecordingRoutes } from './resources/call-recordings.ts';
 import { callRoutes } from './resources/calls.ts';
@@ -29,6 +31,7 @@ import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { mediaStreamRoutes } from './resources/media-stream.ts';
 import { meRoutes } from './resources/me.ts';
+import { numberRenewalRoutes } from './resources/number-renewal.ts';
 import { numberRoutes } from './resources/numbers.ts';
 import { findable } from './resources/records.ts';
 import { aiRoutes } from './resources/ais.ts';
@@ -67,6 +70,8 @@ const all: Route[] = [
   ...activeflowRoutes,
   ...agentRoutes,
   ...availableNumberRoutes,
+  ...billingAccountRoutes,
+  ...billingRoutes,
   ...callControlRoutes,
   ...callRoutes,
   ...conferenceRoutes,
@@ -82,6 +87,7 @@ const all: Route[] = [
   ...groupcallRoutes,
   ...meRoutes,
   ...mediaStreamRoutes,
+  ...numberRenewalRoutes,
   ...numberRoutes,
   ...outboundConfigRoutes,
   ...providerSetupRoutes,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ratesSetting } from '#contract/billing';
 
 /** `scheme://secret@host:port`, as in SIP_SERVERS and MEDIA_SERVERS. */
 export interface ServerAddress {
@@ -52,6 +53,7 @@ export const settingsSchema = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error'])
     .default('info')
     .describe('The least severe line that is logged.'),
+  BILLING_RATES: ratesSetting,
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   EVENT_SOCKET_HOST: z
     .string()

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Action } from '#contract/action';
+import type { Funds } from '#contract/billing';
 import { type Address, addressSchema, extensionKey } from '#contract/address';
 import type { FlowTemplate } from '#contract/flow';
 import { DEFAULT_ROUTES_OWNER } from '#contract/carrier';
@@ -35,6 +36,12 @@ const CUSTOMER =
   'SELECT id, status, identity_verification_status, sip_label, webhook_secret FROM customers WHERE tm_delete IS NULL';
 const EXTENSION =
   'SELECT id, customer_id, extension, username, password, domain_name, name FROM extensions WHERE tm_delete IS NULL';
+
+const FUNDS = `
+  SELECT s.customer_id, a.status, a.plan_type, a.balance_token::float8 AS balance_token,
+    a.balance_credit::float8 AS balance_credit
+  FROM (SELECT $1::uuid AS customer_id) s
+  LEFT JOIN customers c ON c.id = s.customer_id LEFT JOIN billing_accounts a ON a.id = c.billing_account_id`;
 
 const NUMBER_FLOW = `
   SELECT f.id, f.customer_id, f.actions, f.on_complete_flow_id, c.status AS customer_status
@@ -133,6 +140,11 @@ export class Directory {
 
   async customer(id: string): Promise<Customer | undefined> {
     return this.#one<Customer>('customer', `${CUSTOMER} AND id = $1`, [id]);
+  }
+
+  /** What a customer has to pay with. */
+  async funds(customerId: string): Promise<Funds | undefined> {
+    return this.#one<Funds>('funds', FUNDS, [customerId]);
   }
 
   /** An extension by its SIP username. */

@@ -2,7 +2,16 @@ import { timestamp } from '#contract/time';
 import type { Transaction } from '../db.ts';
 
 /** History, which stays when its customer is deleted, and tables that other statements see to. */
-const NOT_MARKED = ['customers', 'calls', 'groupcalls', 'activeflows', 'conferencecalls', 'conferences', 'recordings'];
+const NOT_MARKED = [
+  'customers',
+  'calls',
+  'groupcalls',
+  'activeflows',
+  'conferencecalls',
+  'conferences',
+  'recordings',
+  'billings',
+];
 
 /** Every table of things that belong to a customer and can be deleted: found, so that a new one is never forgotten. */
 const markable = async (trx: Transaction): Promise<string[]> => {
@@ -26,7 +35,8 @@ export const removeBelongings = async (trx: Transaction, customer_id: string): P
   const now = timestamp();
   for (const table of await markable(trx))
     await trx(table).where({ customer_id }).whereNull('tm_delete').update({ tm_delete: now });
-  await trx('numbers').where({ customer_id }).update({ status: 'deleted' });
+  for (const table of ['numbers', 'billing_accounts'])
+    await trx(table).where({ customer_id }).update({ status: 'deleted' });
   await trx('agent_addresses').where({ customer_id }).delete();
   await trx('link_tokens').where({ customer_id }).delete();
   await trx('directs').where({ customer_id }).delete();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { hashPassword, newDirectHash, newSipLabel, newWebhookSecret } from '../auth/secrets.ts';
+import { openAccount } from '../billing/ledger.ts';
 import type { Transaction } from '../db.ts';
 import { PERMISSION } from '../http/permit.ts';
 import { tellCustomer } from '../resources/customer.ts';
@@ -30,7 +31,7 @@ const openAdmin = async (trx: Transaction, customer_id: string, username: string
 };
 
 /**
- * Opens a customer with what each begins with: its row, its SIP label, an empty outbound config and its default admin, whose user name is the
+ * Opens a customer with what each begins with: its row, its SIP label, its billing account, an empty outbound config and its default admin, whose user name is the
  * e-mail address (accounts-and-plumbing 8.1). Rejects with a duplicate (`isDuplicate`) when the address is a live
  * customer's or a live agent's already; the database decides, so a lost race ends the same way.
  */
@@ -41,9 +42,10 @@ export const openCustomer = async (
 ): Promise<{ customer: Row; admin: DefaultAdmin }> => {
   const given = { webhook_secret: newWebhookSecret(), sip_label: newSipLabel() };
   const [customer] = await trx<Row>('customers')
-    .insert({ id: newId(), ...given, tm_create: timestamp(), ...values })
+    .insert({ id: newId(), billing_account_id: newId(), ...given, tm_create: timestamp(), ...values })
     .returning('*');
   if (!customer) throw new Error('PostgreSQL returned no row of an insert.');
+  await openAccount(trx, { id: String(customer['billing_account_id']), customer_id: customer.id });
   await createOutboundConfig(trx, customer.id);
   const admin = await openAdmin(trx, customer.id, values.email);
   await tellCustomer(trx, 'customer_created', customer, request_id);

@@ -40,6 +40,14 @@ const write = async (trx: Transaction, id: string, values: Record<string, unknow
   return row as Row;
 };
 
+/** The money of a customer stands still while it is frozen (9.4). */
+const setAccounts = async (trx: Transaction, customer_id: string, status: 'active' | 'frozen'): Promise<void> => {
+  await trx('billing_accounts')
+    .where({ customer_id })
+    .whereNull('tm_delete')
+    .update({ status, tm_update: timestamp() });
+};
+
 const wrongState = (sentence: string): PlatformError => new PlatformError('STATE_INVALID', sentence);
 
 /**
@@ -53,6 +61,7 @@ export const freezeCustomer = async (context: Context, id: string, request_id: s
       throw wrongState(`An account that is ${row.status} cannot be frozen.`);
     const now = timestamp();
     const after = await write(trx, id, { status: 'frozen', tm_deletion_scheduled: now });
+    await setAccounts(trx, id, 'frozen');
     await tellCustomer(trx, 'customer_frozen', after, request_id);
     await post(trx, { customer_id: id, recipient: row.email }, goodbyeLetter(deletionEffectiveAt(now)));
     return after;
@@ -71,6 +80,7 @@ export const recoverCustomer = (context: Context, id: string, request_id: string
     if (row.status !== 'frozen') throw wrongState('The account is not frozen.');
     const status = row.email_verified ? 'active' : 'initial';
     const after = await write(trx, id, { status, tm_deletion_scheduled: null });
+    await setAccounts(trx, id, 'active');
     await tellCustomer(trx, 'customer_recovered', after, request_id);
     return after;
   });

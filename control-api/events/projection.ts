@@ -1,5 +1,8 @@
 import type pg from 'pg';
+import type { Rates } from '#contract/billing';
 import { LIVE_KINDS, type LiveKind } from '#contract/keys';
+import { meter } from '../billing/meters.ts';
+import { queryOfClient } from '../billing/query.ts';
 import { LIVE_TABLES } from '../live.ts';
 import { moveAgents } from './agent-status.ts';
 import { eventsOf, notesOf, rowOf, type Entry, type Read } from './entry.ts';
@@ -41,7 +44,7 @@ const moveCursor = async (client: pg.Client, from: string, to: string): Promise<
 };
 
 /** Rows before sequences: the order in which the API's own transactions lock them. */
-const write = async (client: pg.Client, reads: Read[]): Promise<void> => {
+const write = async (client: pg.Client, reads: Read[], rates: Rates): Promise<void> => {
   const entries = reads.filter(isRead).map(read => read.entry);
   for (const kind of LIVE_KINDS) {
     const rows = newestOf(entries, kind).map(rowOf);
@@ -53,6 +56,7 @@ const write = async (client: pg.Client, reads: Read[]): Promise<void> => {
     entries.flatMap(notesOf),
     reads.filter(isTrace).map(read => read.trace),
   );
+  await meter(queryOfClient(client), rates, entries);
   const moved = await moveAgents(client, entries);
   await appendEvents(run, [...entries.flatMap(eventsOf), ...moved]);
 };
@@ -67,15 +71,15 @@ const setAside = async (client: pg.Client, reads: Read[]): Promise<void> => {
 };
 
 /**
- * Writes a batch in one transaction: rows, events, webhook deliveries, refused entries and the cursor. The cursor is
+ * Writes a batch in one transaction: rows, charges, events, webhook deliveries, refused entries and the cursor. The cursor is
  * moved first, so that of two projectors one waits for the other and then fails with CursorMoved.
  */
-export const project = async (client: pg.Client, cursor: string, reads: Read[]): Promise<string> => {
+export const project = async (client: pg.Client, cursor: string, reads: Read[], rates: Rates): Promise<string> => {
   const last = reads.at(-1)?.stream_id ?? cursor;
   await client.query('begin');
   try {
     await moveCursor(client, cursor, last);
-    await write(client, reads);
+    await write(client, reads, rates);
     await setAside(client, reads);
     await client.query('commit');
   } catch (error) {
@@ -90,28 +94,32 @@ export const project = async (client: pg.Client, cursor: string, reads: Read[]):
 export const isRefused = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && /^2[23]/.test(error.code);
 
-/** Told of every entry that was set aside. */
-export type Report = (refused: { stream_id: string; reason: string }) => void;
+/** What a projector projects with. */
+interface Around {
+  rates: Rates;
+  /** Told of every entry that was set aside. */
+  report: (refused: { stream_id: string; reason: string }) => void;
+}
 
 /** As `project`, but finds the entry that Postgres refuses, sets it aside and writes all others. */
 export const projectCarefully = async (
   client: pg.Client,
   cursor: string,
   reads: Read[],
-  report: Report,
+  around: Around,
 ): Promise<string> => {
   try {
-    const last = await project(client, cursor, reads);
-    for (const read of reads) if ('reason' in read) report({ stream_id: read.stream_id, reason: read.reason });
+    const last = await project(client, cursor, reads, around.rates);
+    for (const read of reads) if ('reason' in read) around.report({ stream_id: read.stream_id, reason: read.reason });
     return last;
   } catch (error) {
     const [only] = reads;
     if (!isRefused(error) || !only) throw error;
     const { stream_id, text } = only;
     if (reads.length === 1)
-      return projectCarefully(client, cursor, [{ stream_id, text, reason: error.message }], report);
+      return projectCarefully(client, cursor, [{ stream_id, text, reason: error.message }], around);
     const half = Math.ceil(reads.length / 2);
-    const middle = await projectCarefully(client, cursor, reads.slice(0, half), report);
-    return projectCarefully(client, middle, reads.slice(half), report);
+    const middle = await projectCarefully(client, cursor, reads.slice(0, half), around);
+    return projectCarefully(client, middle, reads.slice(half), around);
   }
 };

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import type { Rates } from '#contract/billing';
 import { keys } from '#contract/keys';
 import { readEntry, type Read } from './entry.ts';
 import { projectCarefully } from './projection.ts';
@@ -21,6 +22,8 @@ interface ProjectorOptions {
   database: Knex;
   databaseUrl: string;
   redis: Redis;
+  /** What calls, recordings and participations are charged. */
+  rates: Rates;
   log: Logger;
 }
 
@@ -124,11 +127,12 @@ export class Projector {
   async #project(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ stream_id: string }>('select stream_id from projector_cursor');
     let cursor = rows[0]?.stream_id ?? '0-0';
+    const { rates } = this.#given;
     this.#active = true;
     this.#log.info({ cursor }, 'projecting live state');
     while (!this.#stopped.signal.aborted) {
       const reads = await this.#gather(cursor);
-      if (reads.length > 0) cursor = await projectCarefully(client, cursor, reads, this.#report);
+      if (reads.length > 0) cursor = await projectCarefully(client, cursor, reads, { rates, report: this.#report });
       this.#failures = 0;
       await this.#trim(cursor);
     }

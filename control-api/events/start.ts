@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import type { Rates } from '#contract/billing';
 import { GuardedFetch } from '#outbound/guarded-fetch';
 import { LogFeed } from './feed.ts';
 import { Projector } from './projector.ts';
@@ -16,6 +17,7 @@ interface EventOptions {
   server: Server;
   identify: Identify;
   allowPrivateTargets: boolean;
+  rates: Rates;
   log: Logger;
 }
 

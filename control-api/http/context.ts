@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Rates } from '#contract/billing';
 import type { Carrier } from '../carriers/carrier.ts';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
@@ -22,6 +23,8 @@ export interface Context {
   /** Sells normal numbers. */
   carrier: Carrier;
   numberReleases: NumberReleases;
+  /** What is charged for what. */
+  rates: Rates;
   authenticator: Authenticator;
   limits: RateLimits;
   idempotency: Idempotency;

@@ -78,6 +78,7 @@ export const agents = defineResource({
   path: '/agents',
   table: 'agents',
   not_found: 'AGENT_NOT_FOUND',
+  limited: 'agents',
   duplicate: 'AGENT_ALREADY_EXISTS',
   read: 'manager',
   write: 'manager',

@@ -31,7 +31,14 @@ const start = (spelling: Spelling): Route =>
     params: idParams,
     body: recordingOptionsSchema,
     response: callSchema,
-    reasons: ['CALL_NOT_FOUND', 'CALL_STATE_INVALID', 'RECORDING_ALREADY_ACTIVE', 'FLOW_NOT_FOUND', 'REQUEST_TIMEOUT'],
+    reasons: [
+      'CALL_NOT_FOUND',
+      'CALL_STATE_INVALID',
+      'RECORDING_ALREADY_ACTIVE',
+      'INSUFFICIENT_BALANCE',
+      'FLOW_NOT_FOUND',
+      'REQUEST_TIMEOUT',
+    ],
     async handle(request) {
       const { context, request_id, body } = request;
       const { call, owner } = await liveCall(request, request.params.id);

@@ -43,6 +43,7 @@ const start = (spelling: Spelling): Route =>
       'CONFERENCE_NOT_FOUND',
       'STATE_INVALID',
       'RECORDING_ALREADY_ACTIVE',
+      'INSUFFICIENT_BALANCE',
       'FLOW_NOT_FOUND',
       'SERVICE_UNAVAILABLE',
       'REQUEST_TIMEOUT',

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { PLANS } from '#contract/billing';
 import { CONFERENCE_TYPES, conferenceSchema, type Conference } from '#contract/conference';
 import { PlatformError } from '#contract/errors';
 import { isSet, newId } from '#contract/ids';
 import { CONFERENCE_STATUSES } from '#contract/machines/conference';
 import { NEVER } from '#contract/time';
 import { newDirectHash } from '../auth/secrets.ts';
+import { planIsFull, planOf } from '../billing/limits.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import type { Found } from '../live.ts';
@@ -74,6 +76,17 @@ const freshId = async ({ context }: RouteRequest, wanted: string): Promise<strin
   return wanted;
 };
 
+/** Rejects RESOURCE_LIMIT_EXCEEDED when as many rooms are open as the plan allows (accounts-and-plumbing 14.5). */
+const mustHaveRoom = async ({ db, live }: RouteRequest['context'], customerId: string): Promise<void> => {
+  const plan = await planOf(db, customerId);
+  const most = PLANS[plan].conferences;
+  if (most === Infinity) return;
+  const open = (status: Conference['status']) =>
+    live.list('conference', customerId, { page_size: most, only: { status } });
+  const pages = await Promise.all([open('starting'), open('progressing')]);
+  if (pages.reduce((sum, { result }) => sum + result.length, 0) >= most) throw planIsFull(plan, 'conferences');
+};
+
 const create = defineRoute({
   method: 'post',
   path: '/conferences',
@@ -83,11 +96,12 @@ const create = defineRoute({
   permission: 'manager',
   body: createBody,
   response: conferenceSchema,
-  reasons: ['FLOW_NOT_FOUND', 'ALREADY_EXISTS', 'REQUEST_TIMEOUT'],
+  reasons: ['FLOW_NOT_FOUND', 'ALREADY_EXISTS', 'RESOURCE_LIMIT_EXCEEDED', 'REQUEST_TIMEOUT'],
   async handle(request) {
     const { context, identity, request_id, body } = request;
     const { customer_id } = identity;
     const [id] = await Promise.all([freshId(request, body.id), mustBeFlows(request, customer_id, body)]);
+    await mustHaveRoom(context, customer_id);
     const order = { ...body, id, direct_hash: newDirectHash() };
     return context.commands.send('conference.create', { customer_id, request_id, body: order });
   },

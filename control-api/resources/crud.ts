@@ -85,7 +85,11 @@ const createRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     permission: resource.write,
     body: resource.create,
     response: resource.schema,
-    reasons: ['ALREADY_EXISTS', ...(resource.refusals ?? [])],
+    reasons: [
+      'ALREADY_EXISTS',
+      ...(resource.limited ? (['RESOURCE_LIMIT_EXCEEDED'] as const) : []),
+      ...(resource.refusals ?? []),
+    ],
     async handle(request) {
       const body = request.body;
       const values = behaviour.prepare ? await behaviour.prepare(request, body) : body;

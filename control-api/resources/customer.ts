@@ -6,6 +6,7 @@ import { isDuplicate, type Queryable, type Transaction } from '../db.ts';
 import { appendEvent } from '../events/log.ts';
 import { CUSTOMER_STATUSES } from '../http/authenticate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { mustBeAccountOf } from './billing-accounts.ts';
 import { detailField, nameField, webhookMethod, webhookUri } from './fields.ts';
 import { changesOf, render, type Row } from './resource.ts';
 
@@ -143,8 +144,30 @@ const updateMetadata = defineRoute({
     }),
 });
 
+const updateBillingAccount = defineRoute({
+  method: 'put',
+  path: '/customer/billing_account_id',
+  operation_id: 'update_customer_billing_account_id',
+  summary: 'Choose the billing account that the own account pays with; it must be its own',
+  tag: 'Customer',
+  permission: 'admin',
+  body: z.object({ billing_account_id: z.uuid().describe('A billing account of this customer.') }),
+  response: schema,
+  reasons: ['CUSTOMER_NOT_FOUND', 'BILLING_ACCOUNT_NOT_FOUND'],
+  handle: ({ context, identity, body, request_id }) =>
+    context.db.transaction(async trx => {
+      const { customer_id } = identity;
+      await mustBeAccountOf(trx, customer_id, body.billing_account_id);
+      const [row] = await rowsOf(trx, customer_id)
+        .update({ ...body, tm_update: timestamp() })
+        .returning('*');
+      await tellCustomer(trx, 'customer_updated', found(row), request_id);
+      return show(found(row));
+    }),
+});
+
 /** True when normal numbers and telephone calls are allowed to a customer (voice-and-flows 9.1). */
 export const isIdentityVerified = async (db: Queryable, customerId: string): Promise<boolean> =>
   (await rowsOf(db, customerId).first())?.['identity_verification_status'] === 'verified';
 
-export const customerRoutes: Route[] = [get, update, updateMetadata];
+export const customerRoutes: Route[] = [get, update, updateMetadata, updateBillingAccount];

@@ -15,6 +15,7 @@ export const extensions = defineResource({
   path: '/extensions',
   table: 'extensions',
   not_found: 'EXTENSION_NOT_FOUND',
+  limited: 'extensions',
   read: 'manager',
   write: 'manager',
   unset: '',

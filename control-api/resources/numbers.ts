@@ -2,8 +2,12 @@ import { z } from 'zod';
 import { isVirtualNumber } from '#contract/address';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID } from '#contract/ids';
-import { NEVER, parseTimestamp, timestamp, type Timestamp } from '#contract/time';
-import type { Db, Transaction } from '../db.ts';
+import { NEVER, timestamp } from '#contract/time';
+import { mustPay } from '../billing/funds.ts';
+import { charge, lockAccountOf } from '../billing/ledger.ts';
+import { mustFit, mustHaveRoom } from '../billing/limits.ts';
+import { queryOf } from '../billing/query.ts';
+import type { Transaction } from '../db.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { crud, idParams, scopeOf } from './crud.ts';
@@ -37,7 +41,13 @@ export const numbers = defineResource({
   write: 'manager',
   unset: NEVER,
   told: true,
-  refusals: ['FLOW_NOT_FOUND', 'IDENTITY_VERIFICATION_REQUIRED', 'SERVICE_UNAVAILABLE'],
+  refusals: [
+    'FLOW_NOT_FOUND',
+    'IDENTITY_VERIFICATION_REQUIRED',
+    'INSUFFICIENT_BALANCE',
+    'RESOURCE_LIMIT_EXCEEDED',
+    'SERVICE_UNAVAILABLE',
+  ],
   fields,
   changeable: ['call_flow_id', 'message_flow_id', 'name', 'detail'],
   filters: {
@@ -73,9 +83,15 @@ const PURCHASE_RULES: ((purchase: Purchase) => Promise<void> | void)[] = [
     if (type === 'normal' && !(await isIdentityVerified(context.db, identity.customer_id)))
       throw new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Normal numbers need a verified identity.');
   },
+  async ({ request: { context, identity }, type }) => {
+    if (type === 'normal') await mustPay(context.db, context.rates, identity.customer_id, 'number');
+  },
   ({ number, type }) => {
     if (type === 'virtual' && !isVirtualNumber(number))
       throw invalid('number: a virtual number is +899 and nine digits, outside +899000.');
+  },
+  async ({ request: { context, identity }, type }) => {
+    if (type === 'virtual') await mustHaveRoom(context.db, identity.customer_id, 'virtual_numbers');
   },
   async ({ request: { context }, number }) => {
     if (await context.db('numbers').where({ number }).whereNull('tm_delete').first('id'))
@@ -86,6 +102,17 @@ const PURCHASE_RULES: ((purchase: Purchase) => Promise<void> | void)[] = [
       throw new PlatformError('PERMISSION_DENIED', 'Only the operator of this installation brings normal numbers.');
   },
 ];
+
+/** What a new number costs is charged with it; virtual ones cost nothing, but plans limit them. */
+const acquire =
+  ({ context }: RouteRequest) =>
+  async (trx: Transaction, { id, customer_id, type }: Row): Promise<void> => {
+    if (type === 'virtual') return mustFit(trx, customer_id, 'virtual_numbers');
+    const query = queryOf(trx);
+    const account = await lockAccountOf(query, customer_id);
+    const number = { reference_type: 'number', reference_id: id, cost_type: 'number' } as const;
+    if (account) await charge(query, context.rates, account, number);
+  };
 
 /** Orders a normal number at the carrier; what it is called there is kept with it. */
 const ordered = async ({ request: { context }, number, type }: Purchase): Promise<Record<string, unknown>> => {
@@ -121,15 +148,6 @@ export const clearFlow = async (
     await tellUpdated(trx, numbers, rows, request_id);
   }
 };
-
-/** Renews the live normal numbers that were last renewed before a moment (15.3, Renewal). Returns them. */
-export const renewNumbers = async (db: Db, before: Timestamp): Promise<Row[]> =>
-  db<Row>('numbers')
-    .where({ type: 'normal', status: 'active' })
-    .where('tm_renew', '<', before)
-    .whereNull('tm_delete')
-    .update({ tm_renew: timestamp() })
-    .returning('*');
 
 const flowIds = defineRoute({
   method: 'put',
@@ -168,26 +186,6 @@ const metadata = defineRoute({
   },
 });
 
-const moment = z
-  .string()
-  .refine(text => parseTimestamp(text) !== undefined, 'must be a timestamp such as 2026-01-31 00:00:00')
-  .describe('Numbers renewed before are renewed.');
-
-const renew = defineRoute({
-  method: 'post',
-  path: '/numbers/renew',
-  operation_id: 'renew_numbers',
-  summary: 'Renew every normal number that was last renewed before a moment',
-  tag: 'Number',
-  permission: 'super',
-  body: z.object({ tm_renew: moment }),
-  response: z.array(numbers.schema),
-  async handle({ context, body }) {
-    const rows = await renewNumbers(context.db, parseTimestamp(body.tm_renew) ?? timestamp());
-    return rows.map(row => render(numbers, row));
-  },
-});
-
 const routes = crud(numbers, {
   async prepare(request, body) {
     const type = body.type ?? (body.number.startsWith('+899') ? 'virtual' : 'normal');
@@ -196,6 +194,7 @@ const routes = crud(numbers, {
     await mustBeFlows(request, body);
     return { ...body, type, status: 'active', ...(await ordered(purchase)) };
   },
+  creating: request => ({ before: acquire(request) }),
   async revise(request, body) {
     await mustBeFlows(request, body);
     return body;
@@ -207,4 +206,4 @@ const routes = crud(numbers, {
   },
 });
 
-export const numberRoutes: Route[] = [renew, ...Object.values(routes), flowIds, metadata];
+export const numberRoutes: Route[] = [...Object.values(routes), flowIds, metadata];

@@ -34,6 +34,7 @@ export const queues = defineResource({
   path: '/queues',
   table: 'queues',
   not_found: 'QUEUE_NOT_FOUND',
+  limited: 'queues',
   read: 'manager',
   write: 'manager',
   unset: NEVER,

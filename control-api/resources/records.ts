@@ -10,6 +10,8 @@ import { queues } from './queues.ts';
 import { rags } from './rag-store.ts';
 import { teams } from './teams.ts';
 import { webchatWidgets } from './webchat-widgets.ts';
+import { billingAccounts } from './billing-accounts.ts';
+import { billings } from './billings.ts';
 import { calls } from './calls.ts';
 import { conferencecalls } from './conferencecalls.ts';
 import { conferences } from './conferences.ts';
@@ -52,6 +54,9 @@ const RECORDS: Record<string, Find> = {
   '/activeflows': live(activeflows),
   '/agents': stored(agents),
   '/ais': stored(ais),
+  '/billing-accounts': stored(billingAccounts),
+  '/billing_accounts': stored(billingAccounts),
+  '/billings': stored(billings),
   '/calls': live(calls),
   '/campaigns': stored(campaigns),
   '/conferencecalls': live(conferencecalls),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Reason } from '#contract/errors';
 import type { Timestamp } from '#contract/time';
+import type { LimitedRows } from '../billing/limits.ts';
 import type { Queryable, Rows } from '../db.ts';
 import type { Permission } from '../http/permit.ts';
 
@@ -38,6 +39,8 @@ interface Facts {
    * super admins list everybody's. `none`: the platform's, without `customer_id`.
    */
   tenancy?: 'own' | 'any' | 'none';
+  /** What plans call it that limit how many a customer has (14.5). */
+  limited?: LimitedRows;
   /** What a POST or PUT answers when a live row has the same unique value; ALREADY_EXISTS when left out. */
   duplicate?: Reason;
 }

@@ -2,6 +2,7 @@ import { PlatformError } from '#contract/errors';
 import { STORED_EVENTS, type StoredEventType } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
+import { mustFit } from '../billing/limits.ts';
 import { isDuplicate, type Db, type Queryable, type Rows, type Transaction } from '../db.ts';
 import { appendEvent } from '../events/log.ts';
 import type { ListQuery } from '../http/pagination.ts';
@@ -74,12 +75,14 @@ export class Store {
     return this.#found((await this.#whole(this.#db, [row]))[0]);
   }
 
-  /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value. */
+  /** Adds a row; rejects ALREADY_EXISTS when a live row has the same unique value, RESOURCE_LIMIT_EXCEEDED when it is one too many. */
   async insert(scope: Scope, values: Values, more: More = {}): Promise<Row> {
-    const owner = this.#resource.tenancy === 'none' ? {} : { customer_id: scope.customer_id };
+    const { table, limited, tenancy } = this.#resource;
+    const owner = tenancy === 'none' ? {} : { customer_id: scope.customer_id };
     const row = { id: scope.fresh_id ?? newId(), ...owner, tm_create: timestamp(), ...values };
     const add = async (trx: Transaction): Promise<Row | undefined> => {
-      const [inserted] = await trx<Row>(this.#resource.table).insert(forColumns(row)).returning('*');
+      const [inserted] = await trx<Row>(table).insert(forColumns(row)).returning('*');
+      if (limited) await mustFit(trx, scope.customer_id, limited);
       return inserted;
     };
     return this.#write(scope, 'created', add, more);

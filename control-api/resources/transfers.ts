@@ -25,7 +25,13 @@ const create = defineRoute({
     transferee_addresses: destinationsField.describe('The new party. All are rung; the first to answer wins.'),
   }),
   response: transferSchema,
-  reasons: ['CALL_NOT_FOUND', 'CALL_STATE_INVALID', 'IDENTITY_VERIFICATION_REQUIRED', 'REQUEST_TIMEOUT'],
+  reasons: [
+    'CALL_NOT_FOUND',
+    'CALL_STATE_INVALID',
+    'IDENTITY_VERIFICATION_REQUIRED',
+    'INSUFFICIENT_BALANCE',
+    'REQUEST_TIMEOUT',
+  ],
   async handle(request) {
     const { context, request_id, body } = request;
     const { data, owner, live } = await findLive(calls, request, body.transferer_call_id);

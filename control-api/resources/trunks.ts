@@ -18,6 +18,7 @@ export const trunks = defineResource({
   path: '/trunks',
   table: 'trunks',
   not_found: 'TRUNK_NOT_FOUND',
+  limited: 'trunks',
   read: 'admin',
   write: 'admin',
   unset: NEVER,

@@ -1,7 +1,9 @@
 import { type Address, isVirtualNumber } from '#contract/address';
+import { canPay, type Funds, type Rates } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { placeOf } from '../carrier/country.ts';
 import type { Customer, OutboundConfig } from '../directory.ts';
+import { tooLittle } from './balance.ts';
 
 /** One destination of a request, and what is known of who asks. */
 export interface Candidate {
@@ -9,6 +11,9 @@ export interface Candidate {
   destination: Address;
   customer: Customer | undefined;
   config: OutboundConfig | undefined;
+  /** What the customer has to pay with, and the prices. */
+  funds: Funds | undefined;
+  rates: Rates;
 }
 
 /** One rule a destination must pass before it is dialled. */
@@ -38,8 +43,7 @@ const notListed = (number: string, whitelist: string[]): PlatformError | undefin
 };
 
 /**
- * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6). Between `identity` and
- * the outbound config is the place of balance; whether a number has a
+ * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6); whether a number has a
  * route and a valid source is for the way to say.
  */
 export const ADMISSION: readonly Check[] = [
@@ -64,6 +68,10 @@ export const ADMISSION: readonly Check[] = [
       customer?.identity_verification_status === 'verified'
         ? undefined
         : new PlatformError('IDENTITY_VERIFICATION_REQUIRED', 'Telephone numbers need a verified identity.'),
+  },
+  {
+    name: 'balance',
+    refuse: ({ funds, rates }) => (funds && canPay(funds, 'call', rates) ? undefined : tooLittle('a call')),
   },
   {
     name: 'outbound config',

@@ -1,5 +1,6 @@
 import { START_ACTION } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
+import type { Funds } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
@@ -46,7 +47,7 @@ export class Dialer {
   readonly #request: CallRequest;
   readonly #source: Address;
   readonly #endpoints: EndpointSupply;
-  #customer: Promise<Customer | undefined> | undefined;
+  #customer: Promise<[Customer | undefined, Funds | undefined]> | undefined;
   #config: Promise<OutboundConfig | undefined> | undefined;
 
   constructor(services: Services, request: CallRequest) {
@@ -184,10 +185,11 @@ export class Dialer {
   }
 
   async #admit(destination: Address): Promise<void> {
-    const { directory } = this.#services;
-    this.#customer ??= directory.customer(this.#request.customer_id);
-    const [customer, config] = await Promise.all([this.#customer, this.#outboundConfig()]);
-    await admit({ source: this.#source, destination, customer, config });
+    const { directory, settings } = this.#services;
+    const { customer_id } = this.#request;
+    this.#customer ??= Promise.all([directory.customer(customer_id), directory.funds(customer_id)]);
+    const [[customer, funds], config] = await Promise.all([this.#customer, this.#outboundConfig()]);
+    await admit({ source: this.#source, destination, customer, config, funds, rates: settings.BILLING_RATES });
   }
 
   /** @throws PlatformError when the customer has as many calls to telephones as it may, or places them too fast */

@@ -8,6 +8,7 @@ import { NEVER, timestamp } from '#contract/time';
 import type { ConferenceEntry } from '#flow/action';
 import { Streams } from '../audio/streams.ts';
 import { Mailbox } from '../call/mailbox.ts';
+import { mustPay } from '../call/balance.ts';
 import type { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
 import type { Log } from '../log.ts';
@@ -94,7 +95,8 @@ export class ConferenceSession implements RecordedConference {
    * Makes a call a participant that is on its way in (6.4 conference_join).
    * @throws Error why it may not come in
    */
-  admit(call: CallSession): Promise<ConferenceEntry> {
+  async admit(call: CallSession): Promise<ConferenceEntry> {
+    await mustPay(this.#services, call.call.customer_id, 'conference', 'a conference');
     return this.mailbox.post(async () => {
       const refusal = this.#refusal(call);
       if (refusal) throw new Error(refusal);

@@ -2,6 +2,7 @@ import type { Call } from '#contract/call';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet } from '#contract/ids';
 import type { Recording, RecordingOptions } from '#contract/recording';
+import { mustPay } from '../call/balance.ts';
 import type { CallSession } from '../call/session.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { RecordingSession, type Subject } from './session.ts';
@@ -17,7 +18,7 @@ export class CallRecordings {
 
   /**
    * Starts a recording; resolves when it captures.
-   * @throws PlatformError CALL_STATE_INVALID, RECORDING_ALREADY_ACTIVE, SERVICE_UNAVAILABLE
+   * @throws PlatformError CALL_STATE_INVALID, RECORDING_ALREADY_ACTIVE, INSUFFICIENT_BALANCE, SERVICE_UNAVAILABLE
    */
   async start(options: RecordingOptions, requestId = ''): Promise<Recording> {
     const session = await this.#call.mailbox.post(() => this.#begin(options, requestId));
@@ -41,6 +42,7 @@ export class CallRecordings {
       throw new PlatformError('CALL_STATE_INVALID', 'Only a call that is progressing can be recorded.');
     if (isSet(call.recording_id))
       throw new PlatformError('RECORDING_ALREADY_ACTIVE', 'A recording of this call is active already.');
+    await mustPay(services, call.customer_id, 'recording', 'a recording');
     const session = new RecordingSession(services, this.#subject(endpoint), options, requestId);
     await session.create();
     const { id } = session.recording;

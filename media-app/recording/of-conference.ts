@@ -2,6 +2,7 @@ import type { Conference } from '#contract/conference';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet } from '#contract/ids';
 import type { Recording, RecordingOptions } from '#contract/recording';
+import { mustPay } from '../call/balance.ts';
 import type { Mailbox } from '../call/mailbox.ts';
 import type { Confbridge } from '../conference/confbridge.ts';
 import { OwnLeg } from '../conference/own-leg.ts';
@@ -33,7 +34,7 @@ export class ConferenceRecordings {
 
   /**
    * Starts a recording; resolves when it captures.
-   * @throws PlatformError STATE_INVALID, RECORDING_ALREADY_ACTIVE, SERVICE_UNAVAILABLE
+   * @throws PlatformError STATE_INVALID, RECORDING_ALREADY_ACTIVE, INSUFFICIENT_BALANCE, SERVICE_UNAVAILABLE
    */
   async start(options: RecordingOptions, requestId = ''): Promise<Recording> {
     const session = await this.#of.mailbox.post(() => this.#begin(options, requestId));
@@ -56,7 +57,7 @@ export class ConferenceRecordings {
   }
 
   async #begin(options: RecordingOptions, requestId: string): Promise<RecordingSession> {
-    const { status, recording_id, recording_ids } = this.#of.conference;
+    const { customer_id, status, recording_id, recording_ids } = this.#of.conference;
     if (status !== 'progressing')
       throw new PlatformError(
         'STATE_INVALID',
@@ -64,6 +65,7 @@ export class ConferenceRecordings {
       );
     if (isSet(recording_id))
       throw new PlatformError('RECORDING_ALREADY_ACTIVE', 'A recording of this conference is active already.');
+    await mustPay(this.#services, customer_id, 'recording', 'a recording');
     const session: RecordingSession = new RecordingSession(
       this.#services,
       this.#subject(() => void session.stop()),

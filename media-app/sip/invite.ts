@@ -5,6 +5,7 @@ import type { FlowTemplate } from '#contract/flow';
 import { EMPTY_ID, isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
+import { isPaid } from '../call/balance.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import type { Services } from '../services.ts';
@@ -86,8 +87,12 @@ export class InviteHandler {
     if (!arrival || gone.canceled) return;
     if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
     const { directory, media, log } = this.#services;
-    const owner_id = await directory.agentOf(arrival.customer_id, arrival.source);
+    const [owner_id, paid] = await Promise.all([
+      directory.agentOf(arrival.customer_id, arrival.source),
+      isPaid(this.#services, arrival.customer_id, 'call'),
+    ]);
     if (gone.canceled) return;
+    if (!paid) return void this.#refuse(response, 500, { customer_id: arrival.customer_id }, 'the balance is too low');
     const leg = new IncomingLeg(request, response, server, media, log, arrival.media_server);
     await this.#start({ ...arrival, owner_id, privacy: privacyOf(request) }, leg);
   }

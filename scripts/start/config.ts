@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ratesSetting } from '#contract/billing';
 
 const port = (fallback: number) =>
   z.coerce
@@ -102,6 +103,7 @@ export const settingsSchema = z
       .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
       .optional()
       .describe('Mail server that letters go through; without it they are files in DATA_DIR/mail.'),
+    BILLING_RATES: ratesSetting,
     DIRECT_SCOPE_VERSION: z.coerce
       .number({ error: 'must be a whole number' })
       .int('must be a whole number')

@@ -1,3 +1,4 @@
+import { RATES } from '#contract/billing';
 import { strict as assert } from 'node:assert';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,13 @@ describe('the projector when its servers die', function () {
     await migrate(db);
     redis = new Redis(redisServer.url, { maxRetriesPerRequest: null, retryStrategy: () => 100 });
     redis.on('error', () => undefined); // it dies on purpose
-    projector = new Projector({ database: db, databaseUrl: postgres.url, redis, log: pino({ level: 'silent' }) });
+    projector = new Projector({
+      rates: RATES,
+      database: db,
+      databaseUrl: postgres.url,
+      redis,
+      log: pino({ level: 'silent' }),
+    });
     projector.start();
   });
   after(async () => {

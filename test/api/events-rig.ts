@@ -3,6 +3,7 @@ import { pino, type Logger } from 'pino';
 import type { LiveEntry, LiveEventType } from '#contract/events';
 import { newId } from '#contract/ids';
 import { START_ACTION } from '#contract/action';
+import { RATES, type Rates } from '#contract/billing';
 import { newCall, type Call } from '#contract/call';
 import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
@@ -16,6 +17,7 @@ export interface EventRig {
   redis: Redis;
   redisUrl: string;
   log: Logger;
+  rates: Rates;
   /** Log lines of level warn and above, as parsed JSON. */
   warnings: Record<string, unknown>[];
   close(): Promise<void>;
@@ -32,7 +34,7 @@ export const openRig = async (): Promise<EventRig> => {
     redis.disconnect();
     await database.drop();
   };
-  return { db: database.db, databaseUrl: database.url, redis, redisUrl, log, warnings, close };
+  return { db: database.db, databaseUrl: database.url, redis, redisUrl, log, rates: RATES, warnings, close };
 };
 
 /** A customer, with a webhook when one is given. */

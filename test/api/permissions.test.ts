@@ -24,6 +24,10 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/me$/, 'login'],
   [/ \/numbers\/renew$/, 'y---'],
   [/ \/(available_numbers$|numbers)/, 'yyy-'],
+  [/ \/billing_accounts/, 'y---'],
+  [/^get \/billing-accounts/, 'yy--'],
+  [/ \/billing-accounts/, 'y---'],
+  [/ \/(billing_account|billings)/, 'yy--'],
   [/ \/(calls|groupcalls|recordings|recordingfiles)/, 'yyy-'],
   [/ \/(conferences|conferencecalls)/, 'yyy-'],
   [/ \/(contacts|contact_addresses)/, 'yyy-'],
@@ -155,11 +159,12 @@ describe('who may do what', () => {
     await insert('webhook_deliveries', { tm_create: LATER, customer_id, sequence: 0, state: 'dead', ...target });
     await fillRecords(customer_id);
     existing.set('customers', customer_id);
-    for (const table of ['accesskeys', 'directs', 'storage_accounts']) {
+    for (const table of ['accesskeys', 'directs', 'storage_accounts', 'billing_accounts', 'billings']) {
       const row = await db(table).where({ customer_id }).first<{ id: string } | undefined>('id');
       existing.set(table, row?.id ?? '');
     }
     existing.set('storage-accounts', existing.get('storage_accounts') ?? '');
+    existing.set('billing-accounts', existing.get('billing_accounts') ?? '');
   };
 
   /** Records of the contact centre, of messaging and of AI. */

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import type { PlanType } from '#contract/billing';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import {
@@ -8,6 +9,7 @@ import {
   newDirectHash,
   newSipLabel,
 } from '../../control-api/auth/secrets.ts';
+import { openAccount } from '../../control-api/billing/ledger.ts';
 import type { Answer, TestApi } from './api.ts';
 
 /** The reason of a refusal. */
@@ -18,13 +20,22 @@ export const reasonOf = (answer: Answer): unknown =>
 const PASSWORD = 'a password of a test';
 const HASH = hashPassword(PASSWORD);
 
-/** Adds a bare customer; resolves with its id. */
+/** Adds a bare customer that may do everything; resolves with its id. */
 export const addCustomer = async (
   api: TestApi,
-  { id = newId(), ...values }: { id?: string } & Record<string, unknown> = {},
+  {
+    id = newId(),
+    plan_type = 'unlimited',
+    ...values
+  }: { id?: string; plan_type?: PlanType } & Record<string, unknown> = {},
 ): Promise<string> => {
   const row = { id, email: `${id}@example.com`, status: 'active', sip_label: `${newSipLabel()}${id.slice(0, 6)}` };
-  await api.database.db('customers').insert({ ...row, tm_create: timestamp(), ...values });
+  const account = { id: newId(), customer_id: id, plan_type };
+  const own = { ...row, billing_account_id: account.id, tm_create: timestamp(), ...values };
+  await api.database.db.transaction(async trx => {
+    await trx('customers').insert(own);
+    await openAccount(trx, account);
+  });
   return id;
 };
 

@@ -9,6 +9,8 @@ import {
   outdialTargets,
   outplans,
 } from '../../../control-api/resources/campaign-store.ts';
+import { billingAccounts } from '../../../control-api/resources/billing-accounts.ts';
+import { billings } from '../../../control-api/resources/billings.ts';
 import { contactAddresses, contacts } from '../../../control-api/resources/contact-store.ts';
 import { conversationAccounts } from '../../../control-api/resources/conversation-accounts.ts';
 import { extensions } from '../../../control-api/resources/extensions.ts';
@@ -32,6 +34,7 @@ const HIDDEN: Record<string, string[]> = {
   conversation_accounts: ['secret', 'token', 'app_secret'],
   outdial_targets: ['customer_id'],
   agents: ['password'],
+  billing_accounts: ['status'],
   contact_addresses: ['tm_update', 'tm_delete'],
   flows: ['persistent', 'tm_expire'],
   numbers: ['carrier', 'carrier_reference'],
@@ -54,6 +57,8 @@ describe('tables and schemas', () => {
     ais,
     campaigncalls,
     campaigns,
+    billingAccounts,
+    billings,
     contactAddresses,
     contacts,
     conversationAccounts,

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { ADDRESS_TYPES, type Address } from '#contract/address';
+import { type Funds, RATES } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { ADMISSION, admit, type Candidate, type Check } from '../../../../media-app/call/admission.ts';
 
@@ -11,11 +12,15 @@ const address = (type: Address['type'], target: string): Address => ({
   detail: '',
 });
 
+const FUNDS: Funds = { customer_id: 'c', status: 'active', plan_type: 'free', balance_token: 1, balance_credit: 0 };
+
 const candidate = (type: Address['type'], target: string, status: string, identity: string): Candidate => ({
   source: address('tel', '+15550100'),
   destination: address(type, target),
   customer: { id: 'c', status, identity_verification_status: identity, sip_label: 'c', webhook_secret: '' },
   config: { destination_whitelist: ['us', 'de'], codecs: '' },
+  funds: FUNDS,
+  rates: RATES,
 });
 
 const reasonOf = (given: Candidate, checks?: readonly Check[]): Promise<string> =>
@@ -55,7 +60,7 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
   it('is asked in the order of the specification', () => {
     assert.deepEqual(
       ADMISSION.map(({ name }) => name),
-      ['type', 'account', 'identity', 'outbound config', 'whitelist'],
+      ['type', 'account', 'identity', 'balance', 'outbound config', 'whitelist'],
     );
   });
 
@@ -69,6 +74,24 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
   it('nothing is dialled while nothing says what may be', async () => {
     const nobody = { ...candidate('sip', 'sip:a@b', 'active', 'verified'), config: undefined };
     assert.equal(await reasonOf(nobody), 'PERMISSION_DENIED');
+  });
+
+  const poor = { ...FUNDS, balance_token: 0, balance_credit: 9_999 };
+  for (const [type, target] of [
+    ['extension', '1001'],
+    ['sip', 'sip:a@b'],
+    ['tel', '+899123456789'],
+    ['tel', '+15550100'],
+  ] as const)
+    it(`an account without money calls no ${type} ${target}`, async () => {
+      const given = { ...candidate(type, target, 'active', 'verified'), funds: poor };
+      assert.equal(await reasonOf(given), 'INSUFFICIENT_BALANCE');
+      assert.equal(await reasonOf({ ...given, funds: undefined }), 'INSUFFICIENT_BALANCE');
+    });
+
+  it('of an identity that is not verified and a balance that is too low the identity is told', async () => {
+    const given = { ...candidate('tel', '+15550100', 'active', 'none'), funds: poor };
+    assert.equal(await reasonOf(given), 'IDENTITY_VERIFICATION_REQUIRED');
   });
 
   it('a check that cannot be made refuses, and those behind it are not asked', async () => {

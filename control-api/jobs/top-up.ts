@@ -1,0 +1,35 @@
+import type { Logger } from 'pino';
+import { fromDate } from '#contract/time';
+import { lockAccount, topUp } from '../billing/ledger.ts';
+import { queryOf } from '../billing/query.ts';
+import type { Db } from '../db.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Gives every account its monthly tokens that are due (accounts-and-plumbing 14.5), each by itself. Returns how many. */
+export const topUpAccounts = async (db: Db, now = new Date()): Promise<number> => {
+  const due = await db('billing_accounts')
+    .where('tm_next_topup', '<=', fromDate(now))
+    .whereNull('tm_delete')
+    .select<{ id: string }[]>('id');
+  let count = 0;
+  for (const { id } of due)
+    await db.transaction(async trx => {
+      const query = queryOf(trx);
+      if (await topUp(query, await lockAccount(query, id), now)) count += 1;
+    });
+  return count;
+};
+
+/** Tops accounts up, now and every hour (31). */
+export const startTopUp = (db: Db, log: Logger): { stop(): void } => {
+  const sweep = (): void => {
+    topUpAccounts(db)
+      .then(accounts => accounts > 0 && log.info({ accounts }, 'accounts got the tokens of their month'))
+      // The next hour tries again: an account that is due stays so.
+      .catch((error: unknown) => log.warn({ err: error }, 'accounts not topped up'));
+  };
+  sweep();
+  const timer = setInterval(sweep, HOUR_MS).unref();
+  return { stop: () => clearInterval(timer) };
+};
