@@ -125,6 +125,8 @@ export interface LiveRecord<K extends LiveKind = LiveKind> {
   owner: string;
   /** True when the machine of the kind has no way out of the status. */
   final: boolean;
+  /** Ids of its latest commits, by which one that is sent again is recognised. */
+  commits?: string[];
   data: LiveResources[K];
   /** Internal facts that no client sees (variables, release cause …). */
   internal: Record<string, unknown>;

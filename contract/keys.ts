@@ -30,7 +30,7 @@ export const keys = {
   owned: (nodeId: string) => `tl:node:${nodeId}:owned`,
   /** Pub/sub channel on which a control-api hears the answers to its commands. */
   replies: (apiId: string) => `tl:replies:${apiId}`,
-  /** String with expiry: empty while a `once` command is obeyed, then its `CommandReply` as JSON. */
+  /** String with expiry: an id while a `once` command is obeyed, then its `CommandReply` as JSON. */
   obeyed: (commandId: string) => `tl:obeyed:${commandId}`,
   /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
@@ -61,6 +61,9 @@ export const queues = {
   /** Commands only the owner of a record may take. */
   node: (nodeId: string) => `tl-media-${nodeId}`,
 } as const;
+
+/** True for the text under `keys.obeyed` once the command is answered. */
+export const isReply = (text: string | null): text is string => text?.startsWith('{') ?? false;
 
 /** How long a `once` command is remembered, in seconds: longer than the request that may bring it again. */
 export const OBEYED_TTL_S = 90_000;

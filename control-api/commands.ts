@@ -11,7 +11,7 @@ import {
 } from '#contract/commands';
 import { PlatformError, REASONS } from '#contract/errors';
 import { newId } from '#contract/ids';
-import { keys, queues } from '#contract/keys';
+import { isReply, keys, queues } from '#contract/keys';
 
 /** How long a request waits for the answer of media-app, in milliseconds. */
 const WAIT_MS = 10_000;
@@ -149,7 +149,7 @@ export class Commands {
    */
   async #addOnce(queue: Queue, command: Command): Promise<void> {
     const kept = await this.#redis.get(keys.obeyed(command.id));
-    if (kept) this.#answer(kept);
+    if (isReply(kept)) this.#answer(kept);
     if (kept !== null) return;
     // A job that is being worked on is locked and stays: then it is the very command we would add.
     await queue.remove(command.id).catch((error: unknown) => this.#log.debug({ err: error }, 'command is at work'));

@@ -97,7 +97,7 @@ export class ActiveflowSession {
       request_id: this.#requestId,
       internal: { variables },
       notes: this.#steps.take(activeflow, variables),
-      ...(step ? { step } : {}),
+      step,
     });
   }
 

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { LiveEventType, LiveRecord, LiveResources } from '#contract/events';
 import { keys, type LiveKind } from '#contract/keys';
+import type { Step } from '#contract/machine';
 import { activeflowMachine } from '#contract/machines/activeflow';
 import { callMachine } from '#contract/machines/call';
 import { conferenceMachine } from '#contract/machines/conference';
@@ -16,7 +17,7 @@ import { type Change, LostRecordError, type StateStore } from './state-store.ts'
 import { callSummary } from './summary.ts';
 
 type Ending<K extends LiveKind> =
-  { data: LiveResources[K]; event?: LiveEventType<K>; notes?: NonNullable<Change<K>['notes']> } | undefined;
+  { step: Step; data: LiveResources[K]; event?: LiveEventType<K>; notes?: NonNullable<Change<K>['notes']> } | undefined;
 
 /** How each kind of record ends when its node died: the platform's own doing, and it failed. */
 const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
@@ -25,6 +26,7 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
     const verdict = { hangup_by: 'local', hangup_reason: 'failed' } as const;
     return (
       step && {
+        step,
         event: 'call_hangup',
         data: { ...data, status: step.to, ...verdict, recording_id: EMPTY_ID, tm_hangup: timestamp() },
         notes: [callSummary({ call: data, before: data.status, cause: 'node_died', verdict, sip_status: 0 })],
@@ -33,28 +35,28 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   },
   groupcall: data => {
     const step = groupcallMachine.step(data.status, 'end');
-    return step && { event: 'groupcall_hangup', data: { ...data, status: step.to, call_count: 0 } };
+    return step && { step, event: 'groupcall_hangup', data: { ...data, status: step.to, call_count: 0 } };
   },
   activeflow: data => {
     const step = activeflowMachine.step(data.status, 'end');
-    return step && { event: 'activeflow_updated', data: { ...data, status: step.to } };
+    return step && { step, event: 'activeflow_updated', data: { ...data, status: step.to } };
   },
   conference: data => {
     const step = conferenceMachine.step(data.status, 'fail');
     const ended = { ...data, conferencecall_ids: [], recording_id: EMPTY_ID, tm_end: timestamp() };
-    return step && { event: 'conference_updated', data: { ...ended, status: step.to } };
+    return step && { step, event: 'conference_updated', data: { ...ended, status: step.to } };
   },
   conferencecall: data => {
     const step = conferencecallMachine.step(data.status, 'end');
-    return step && { event: 'conferencecall_leaved', data: { ...data, status: step.to } };
+    return step && { step, event: 'conferencecall_leaved', data: { ...data, status: step.to } };
   },
   recording: data => {
     const step = recordingMachine.step(data.status, 'lose');
-    return step && { event: 'recording_finished', data: { ...data, status: step.to, tm_end: timestamp() } };
+    return step && { step, event: 'recording_finished', data: { ...data, status: step.to, tm_end: timestamp() } };
   },
   transfer: data => {
     const step = transferMachine.step(data.status, 'lose');
-    return step && { data: { ...data, status: step.to } };
+    return step && { step, data: { ...data, status: step.to } };
   },
 };
 
@@ -149,8 +151,9 @@ export class Recovery {
     if (!ending) return;
     const recording = record.kind === 'recording' ? (ending.data as Recording) : undefined;
     const internal = recording && (await this.#estate.keepRecording(recording));
-    const { event, notes = [] } = ending;
+    const { step, event, notes = [] } = ending;
     await this.#store.commit(record, ending.data, {
+      step,
       events: event ? [event] : [],
       notes,
       ...(internal ? { internal } : {}),

@@ -333,7 +333,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
         events,
         notes,
         request_id: this.#requestId,
-        ...(step ? { step } : {}),
+        step,
       });
     } catch (error) {
       if (!(error instanceof LostRecordError)) throw error;

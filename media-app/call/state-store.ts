@@ -14,6 +14,9 @@ import { transferMachine } from '#contract/machines/transfer';
 import { timestamp } from '#contract/time';
 import type { CallTrace, TimelineNote } from '#contract/timeline';
 
+/** What commit.lua returns for a status that is not the expected one. */
+const ILLEGAL_MOVE = -4;
+
 type CommitScript = (...args: string[]) => Promise<number>;
 
 /** The record moved on under us: another node owns it now, or wrote it meanwhile. We must let go of it. */
@@ -21,10 +24,15 @@ export class LostRecordError extends Error {
   override readonly name = 'LostRecordError';
 }
 
+/** The status would change without a step of the machine's table from the status that is stored. */
+export class IllegalMoveError extends Error {
+  override readonly name = 'IllegalMoveError';
+}
+
 /** Why a record changes: a step of its machine, or an event of the same status (mute, action …). */
 export interface Change<K extends LiveKind> {
-  /** Missing only for changes that leave the status alone. */
-  step?: Step;
+  /** Required when the status changes: from the one that is stored to the one that is written. */
+  step?: Step | undefined;
   events: LiveEventType<K>[];
   request_id?: string;
   internal?: Record<string, unknown>;
@@ -34,23 +42,24 @@ export interface Change<K extends LiveKind> {
 
 type Note = Omit<TimelineNote, 'timestamp'> & Partial<TimelineNote>;
 
-const isFinal = <K extends LiveKind>(kind: K, data: LiveResources[K]): boolean => {
-  switch (kind) {
-    case 'call':
-      return callMachine.isFinal((data as LiveResources['call']).status);
-    case 'groupcall':
-      return groupcallMachine.isFinal((data as LiveResources['groupcall']).status);
-    case 'conference':
-      return conferenceMachine.isFinal((data as LiveResources['conference']).status);
-    case 'conferencecall':
-      return conferencecallMachine.isFinal((data as LiveResources['conferencecall']).status);
-    case 'recording':
-      return recordingMachine.isFinal((data as LiveResources['recording']).status);
-    case 'transfer':
-      return transferMachine.isFinal((data as LiveResources['transfer']).status);
-    default:
-      return activeflowMachine.isFinal((data as LiveResources['activeflow']).status);
-  }
+/** What each kind may go through; a machine is named as its kind. */
+const MACHINES: Record<LiveKind, { isFinal(status: string): boolean }> = {
+  call: callMachine,
+  groupcall: groupcallMachine,
+  activeflow: activeflowMachine,
+  conference: conferenceMachine,
+  conferencecall: conferencecallMachine,
+  recording: recordingMachine,
+  transfer: transferMachine,
+};
+
+/** How many of its latest commits a record names: more than are ever on the way at a time. */
+const COMMITS_KEPT = 16;
+
+/** Refuses a status that no step leads to: a fault of ours, and nothing is written. */
+const checkStep = (kind: LiveKind, status: string, step: Step | undefined): void => {
+  if (step && (step.machine !== kind || step.to !== status))
+    throw new IllegalMoveError(`a step of ${step.machine} to ${step.to} cannot write a ${kind} as ${status}`);
 };
 
 /**
@@ -84,14 +93,22 @@ export class StateStore {
    * Writes `data` and its events and resolves when both are stored. The record's version rises at once, so that commits
    * may follow each other without waiting.
    * @throws LostRecordError when another node owns the record or it is at another version
+   * @throws IllegalMoveError when no given step leads from the stored status to that of `data`
    */
   async commit<K extends LiveKind>(record: LiveRecord<K>, data: LiveResources[K], change: Change<K>): Promise<void> {
     const previousOwner = record.owner;
     const expected = record.version;
+    checkStep(record.kind, data.status, change.step);
     const now = timestamp();
     data.tm_update = expected === 0 ? data.tm_update : now;
-    Object.assign(record, { version: expected + 1, owner: this.node, final: isFinal(record.kind, data), data });
+    Object.assign(record, {
+      version: expected + 1,
+      owner: this.node,
+      final: MACHINES[record.kind].isFinal(data.status),
+      data,
+    });
     record.internal = { ...record.internal, ...change.internal };
+    record.commits = [...(record.commits ?? []), newId()].slice(-COMMITS_KEPT);
     const entry: LiveEntry<K> = {
       kind: record.kind,
       id: data.id,
@@ -102,7 +119,11 @@ export class StateStore {
       ...(change.notes?.length ? { notes: change.notes.map(note => ({ timestamp: timestamp(), ...note })) } : {}),
       request_id: change.request_id ?? '',
     };
-    await this.#write(record, entry, expected, previousOwner);
+    await this.#write(record, entry, {
+      version: expected,
+      owner: previousOwner,
+      status: change.step?.from ?? data.status,
+    });
   }
 
   /** Puts what was seen on a call's leg behind everything that was written so far. */
@@ -110,26 +131,38 @@ export class StateStore {
     await this.#redis.xadd(keys.stream, '*', 'entry', JSON.stringify(trace));
   }
 
-  async #write(record: LiveRecord, entry: LiveEntry, expected: number, previousOwner: string): Promise<void> {
-    const { kind, version, owner, final, internal } = record;
+  async #write(
+    record: LiveRecord,
+    entry: LiveEntry,
+    expected: { version: number; owner: string; status: string },
+  ): Promise<void> {
+    const { kind, version, owner, commits = [], final, internal } = record;
     const { data, ...change } = entry;
     const dataJson = JSON.stringify(data); // once for both texts
-    // Version and owner first: the script reads them from the text.
-    const head = JSON.stringify({ version, owner, kind, final, internal });
+    // What the script reads from the text comes first.
+    const head = JSON.stringify({ version, owner, status: data.status, commits, kind, final, internal });
     const script = (this.#redis as unknown as { commitLive: CommitScript }).commitLive.bind(this.#redis);
     const code = await script(
       keys.live(kind, entry.id),
       keys.stream,
       keys.owned(this.node),
-      keys.owned(previousOwner),
-      String(expected),
-      previousOwner,
+      keys.owned(expected.owner),
+      String(expected.version),
+      expected.owner,
       `${head.slice(0, -1)},"data":${dataJson}}`,
       `${JSON.stringify(change).slice(0, -1)},"data":${dataJson}}`,
       final ? String(FINISHED_TTL_S) : '0',
       `${kind}:${entry.id}`,
+      expected.status,
+      commits.at(-1) ?? '',
     );
+    if (code === ILLEGAL_MOVE)
+      throw new IllegalMoveError(
+        `${kind} ${entry.id} is not ${expected.status}, so that it cannot become ${data.status}`,
+      );
     if (code !== 1)
-      throw new LostRecordError(`${kind} ${entry.id} is no longer ours (${code}, expected version ${expected})`);
+      throw new LostRecordError(
+        `${kind} ${entry.id} is no longer ours (${code}, expected version ${expected.version})`,
+      );
   }
 }

@@ -2,7 +2,8 @@ import { type Job, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { type Command, type CommandName, type CommandReply, commands } from '#contract/commands';
 import { PlatformError, type Reason } from '#contract/errors';
-import { keys, OBEYED_TTL_S, queues } from '#contract/keys';
+import { newId } from '#contract/ids';
+import { isReply, keys, OBEYED_TTL_S, queues } from '#contract/keys';
 import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
 import { handlers } from './index.ts';
@@ -67,14 +68,22 @@ export class CommandWorker {
   /** Whatever becomes of its job, a `once` command is obeyed by whoever marks it first; others repeat that one's reply. */
   async #obeyOnce(command: Command): Promise<void> {
     const key = keys.obeyed(command.id);
-    if (await this.#redis.set(key, '', 'EX', OBEYED_TTL_S, 'NX')) {
+    if (await this.#isFirst(key)) {
       const reply = await this.#obey(command);
       await this.#redis.set(key, JSON.stringify(reply), 'EX', OBEYED_TTL_S);
       return this.#reply(command, reply);
     }
     const kept = await this.#redis.get(key);
-    if (kept) return this.#reply(command, JSON.parse(kept) as CommandReply);
+    if (isReply(kept)) return this.#reply(command, JSON.parse(kept) as CommandReply);
     this.#log.warn({ command: command.name, command_id: command.id }, 'a command came twice; obeyed once');
+  }
+
+  /** Marks a command as obeyed. A mark that was sent again, because its answer was lost, is known as our own. */
+  async #isFirst(key: string): Promise<boolean> {
+    const mark = newId();
+    return (
+      (await this.#redis.set(key, mark, 'EX', OBEYED_TTL_S, 'NX')) !== null || (await this.#redis.get(key)) === mark
+    );
   }
 
   async #obey<N extends CommandName>(command: Command<N>): Promise<CommandReply<N>> {

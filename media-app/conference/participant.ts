@@ -81,6 +81,6 @@ export class Participant {
 
   async #commit(data: Conferencecall, step?: ReturnType<typeof conferencecallMachine.step>): Promise<void> {
     const event: LiveEventType<'conferencecall'> = `conferencecall_${data.status}`;
-    await this.call.services.store.commit(this.#record, data, { events: [event], ...(step ? { step } : {}) });
+    await this.call.services.store.commit(this.#record, data, { events: [event], step });
   }
 }

@@ -308,7 +308,7 @@ export class ConferenceSession implements RecordedConference {
     step?: ReturnType<typeof conferenceMachine.step>,
   ): Promise<void> {
     const internal = { expires_at: this.#timeout.at };
-    const change = { events, request_id: this.#requestId, internal, ...(step ? { step } : {}) };
+    const change = { events, request_id: this.#requestId, internal, step };
     try {
       await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);
     } catch (error) {

@@ -215,7 +215,7 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
     step?: ReturnType<typeof groupcallMachine.step>,
   ): Promise<void> {
     const request_id = this.#request.request_id ?? '';
-    const change = { events: event ? [event] : [], request_id, ...(step ? { step } : {}) };
+    const change = { events: event ? [event] : [], request_id, step };
     try {
       await this.#services.store.commit(this.#record, { ...this.groupcall, ...changes }, change);
     } catch (error) {

@@ -203,7 +203,7 @@ export class RecordingSession {
     step?: ReturnType<typeof recordingMachine.step>,
     internal: Record<string, unknown> = {},
   ): Promise<void> {
-    const change = { events, internal, request_id: this.#requestId, ...(step ? { step } : {}) };
+    const change = { events, internal, request_id: this.#requestId, step };
     try {
       await this.#services.store.commit(this.#record, { ...this.recording, ...changes }, change);
     } catch (error) {

@@ -60,5 +60,5 @@ const note = async ({ call, services }: CallSession, transferee: CallSession, co
   await services.store.commit(record, made, { events: [] });
   const step = transferMachine.step('calling', 'connect');
   const completed = { ...made, status: 'completed', transferee_call_id: transferee.id } as const;
-  await services.store.commit(record, completed, { events: [], ...(step ? { step } : {}) });
+  await services.store.commit(record, completed, { events: [], step });
 };

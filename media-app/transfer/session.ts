@@ -308,7 +308,7 @@ export class TransferSession extends EventEmitter<{ ringing: []; ended: [complet
   async #commit(data = this.#record.data, step?: ReturnType<typeof transferMachine.step>): Promise<void> {
     const { request_id = '' } = this.#parts.request;
     try {
-      await this.#services.store.commit(this.#record, data, { events: [], request_id, ...(step ? { step } : {}) });
+      await this.#services.store.commit(this.#record, data, { events: [], request_id, step });
     } catch (error) {
       if (!(error instanceof LostRecordError)) throw error;
       this.#log.error({ error: error.message }, 'another node ended this transfer'); // and its calls, which let go

@@ -1,5 +1,6 @@
 import { stopShared } from '../../test/support/stack.ts';
 import { amdBench } from './amd.ts';
+import { durabilityBench } from './durability.ts';
 import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
@@ -9,6 +10,7 @@ import { streamBench } from './stream.ts';
 const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   calls: latencyBench,
   amd: (how = 'calls') => amdBench(how),
+  durability: (rounds = '30') => durabilityBench(Number(rounds)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),

@@ -45,6 +45,8 @@ export interface Stack {
   sipPorts: { tls: number; ws: number; wss: number };
   welcome: Welcome;
   processes: { engine: StackProcess; mediaApp: StackProcess[]; controlApi: StackProcess };
+  /** Its Redis, and its PostgreSQL when it has one of its own. */
+  stores: { redis: StackProcess; postgres: StackProcess | undefined };
   redisUrl: string;
   databaseUrl: string;
   dataDir: string;
@@ -65,6 +67,8 @@ export interface StackOptions {
   mediaApps?: number;
   /** More environment for every process. */
   env?: Record<string, string>;
+  /** A PostgreSQL of its own, which may be killed; else it shares that of the run. */
+  ownPostgres?: boolean;
 }
 
 const READY_TIMEOUT_MS = 30_000;
@@ -129,6 +133,65 @@ class ManagedProcess implements StackProcess {
     this.start();
   }
 }
+
+interface RunningStore {
+  pid: number;
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** A store that starts again on the port and the files it had. */
+class ManagedStore implements StackProcess {
+  private running: RunningStore;
+  private readonly start: () => Promise<RunningStore>;
+  readonly pids: number[];
+
+  constructor(running: RunningStore, start: () => Promise<RunningStore>) {
+    this.running = running;
+    this.start = start;
+    this.pids = [running.pid];
+  }
+
+  get pid(): number {
+    return this.running.pid;
+  }
+
+  kill9(): Promise<void> {
+    return this.running.kill();
+  }
+
+  stop(): Promise<void> {
+    return this.running.stop();
+  }
+
+  async restart(): Promise<void> {
+    await this.running.stop();
+    this.running = await this.start();
+    this.pids.push(this.running.pid);
+  }
+}
+
+/** A Redis in the folder of a stack. */
+const newRedis = async (
+  dataDir: string,
+  onLine: (line: string) => void,
+): Promise<{ url: string; store: ManagedStore }> => {
+  const first = await startRedis({ dataDir, onLine });
+  const { url, port, password } = first;
+  return { url, store: new ManagedStore(first, () => startRedis({ dataDir, onLine, port, password })) };
+};
+
+/** A PostgreSQL for one stack alone; its folder is one that the user postgres can reach. */
+const ownPostgres = async (): Promise<{ url: string; drop: () => Promise<void>; store: ManagedStore }> => {
+  const dataDir = temporaryFolder();
+  const first = await startPostgres({ dataDir });
+  const { url, port } = first;
+  return {
+    url,
+    drop: () => Promise.resolve(rmSync(dataDir, { recursive: true, force: true })),
+    store: new ManagedStore(first, () => startPostgres({ dataDir, port })),
+  };
+};
 
 const settingsFor = async (dataDir: string, env: Record<string, string>): Promise<Settings> => {
   const [http = 0, sip = 0, rtp = 0, tls = 0, ws = 0, wss = 0] = await freePorts(6);
@@ -195,8 +258,8 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const [settings, access, database, redis] = await Promise.all([
     settingsFor(dataDir, options.env ?? {}),
     servers ? undefined : newEngineAccess(),
-    newDatabase(),
-    startRedis({ dataDir, onLine: line => lines.push(`redis ${line}`) }),
+    options.ownPostgres ? ownPostgres() : { store: undefined, ...(await newDatabase()) },
+    newRedis(dataDir, line => lines.push(`redis ${line}`)),
   ]);
   const around = { databaseUrl: database.url, redisUrl: redis.url, ...(access ? { engine: access } : {}) };
   const env = environments(settings, around);
@@ -221,10 +284,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   };
   const stop = async (): Promise<void> => {
     for (const one of all) await one.stop();
-    await redis.stop();
+    await redis.store.stop();
+    await database.store?.stop();
     await database.drop();
     rmSync(dataDir, { recursive: true, force: true });
-    assert.deepEqual(anyRunning([...all.flatMap(one => one.pids), redis.pid]), [], 'processes of the stack still run');
+    const pids = [...all, redis.store, ...(database.store ? [database.store] : [])].flatMap(one => one.pids);
+    assert.deepEqual(anyRunning(pids), [], 'processes of the stack still run');
   };
   try {
     await healthy();
@@ -237,6 +302,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       },
       welcome,
       processes: { engine: engine ?? notOurs(), mediaApp, controlApi },
+      stores: { redis: redis.store, postgres: database.store },
       redisUrl: redis.url,
       databaseUrl: database.url,
       dataDir,
