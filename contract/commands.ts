@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { activeflowSchema } from './activeflow.ts';
 import { addressSchema, ANONYMOUS_VALUES } from './address.ts';
+import { banSchema } from './ban.ts';
 import { callSchema } from './call.ts';
 import { conferenceSchema, conferenceSettingsSchema } from './conference.ts';
 import { conferencecallSchema } from './conferencecall.ts';
@@ -209,6 +210,14 @@ export const commands = {
     }),
     result: transferSchema,
   },
+  'ban.create': {
+    to: 'any',
+    repeatable: true,
+    ttl_ms: 15_000,
+    body: z.object({ address: z.string(), detail: z.string(), duration_s: z.int() }),
+    result: banSchema,
+  },
+  'ban.lift': { to: 'any', repeatable: false, ttl_ms: 15_000, body: z.object({ ban_id: z.uuid() }), result: banSchema },
   'extension.unregister': {
     to: 'any',
     repeatable: true,

@@ -88,9 +88,27 @@ export const STORED_EVENTS = [
   'file_deleted',
 ] as const;
 
+/** Events of what media-app finds out and no row keeps: phones that come and go, sources that are banned. */
+export const NOTICE_EVENTS = ['extension_registered', 'extension_unregistered', 'ban_created', 'ban_deleted'] as const;
+export type NoticeEventType = (typeof NOTICE_EVENTS)[number];
+
+/** An entry of `keys.stream` that only causes an event. */
+export interface Notice {
+  kind: 'notice';
+  /** The event's, final. */
+  id: string;
+  customer_id: string;
+  event_type: NoticeEventType;
+  /** The third part of the topic. */
+  resource: 'extension' | 'ban';
+  resource_id: string;
+  timestamp: Timestamp;
+  data: Record<string, unknown>;
+}
+
 export type LiveEventType<K extends LiveKind = LiveKind> = (typeof LIVE_EVENTS)[K][number];
 export type StoredEventType = (typeof STORED_EVENTS)[number];
-export type EventType = LiveEventType | StoredEventType;
+export type EventType = LiveEventType | StoredEventType | NoticeEventType;
 
 /** What clients receive over WebSocket and webhook, plus `id` and `sequence` to recognise and to resume. */
 export interface EventMessage {

@@ -50,6 +50,20 @@ export const keys = {
   nonceSecret: 'tl:secret:nonce',
   /** String with expiry: when a customer's bucket of a tier of rate limits is full again, in microseconds. */
   rateLimit: (tier: string, customerId: string) => `tl:limit:${tier}:${customerId}`,
+  /** Set of banned sources, as SIP servers read it (the format of drachtio-server's blacklist). */
+  bannedSources: 'tl:guard:banned',
+  /** Hash, source → JSON of a ban. */
+  bans: 'tl:guard:bans',
+  /** Sorted set, source by the end of its ban in milliseconds since the epoch. */
+  banEnds: 'tl:guard:ends',
+  /** Hash with expiry: how full the measure of a source is, and since when. */
+  guardPoints: (source: string) => `tl:guard:points:${source}`,
+  /** String with expiry: a phone at this source proved itself lately. */
+  guardKnown: (source: string) => `tl:guard:known:${source}`,
+  /** String with expiry: how often a source was banned within a day. */
+  guardRecord: (source: string) => `tl:guard:record:${source}`,
+  /** Hash, source → how many messages a SIP server could not read since media-app last looked. */
+  malformed: 'tl:guard:malformed',
   /** Set with expiry: the nonce counts a nonce was answered with; each is good once. */
   nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
 } as const;

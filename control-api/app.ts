@@ -8,6 +8,7 @@ import { RECORDINGS_FOLDER } from '#contract/recording';
 import { GuardedFetch } from '#outbound/guarded-fetch';
 import type { Carrier } from './carriers/carrier.ts';
 import { carrierOf } from './carriers/index.ts';
+import { BanReader } from './bans.ts';
 import { Commands } from './commands.ts';
 import { privateTargetsAllowed, ratesOf, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
@@ -103,6 +104,7 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     db,
     commands,
     live: new LiveResources({ database: db, redis }),
+    bans: new BanReader(redis),
     downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
     carrier,
     rates: config.BILLING_RATES,

@@ -13,6 +13,7 @@ import { agentRoutes } from './resources/agents.ts';
 import { availableNumberRoutes } from './resources/available-numbers.ts';
 import { billingAccountRoutes } from './resources/billing-accounts.ts';
 import { billingRoutes } from './resources/billings.ts';
+import { banRoutes } from './resources/bans.ts';
 import { callControlRoutes } from './resources/call-controls.ts';
 import { callRecordingRoutes } from './resources/call-recordings.ts';
 import { callRoutes } from './resources/calls.ts';
@@ -72,6 +73,7 @@ const all: Route[] = [
   ...availableNumberRoutes,
   ...billingAccountRoutes,
   ...billingRoutes,
+  ...banRoutes,
   ...callControlRoutes,
   ...callRoutes,
   ...conferenceRoutes,

@@ -60,6 +60,10 @@ export const settingsSchema = z.object({
     .string()
     .min(1, 'must be set: media-app proves itself with it')
     .describe('Password of the event socket.'),
+  ENGINE_BANS_REDIS: z
+    .url({ protocol: /^rediss?$/ })
+    .optional()
+    .describe('Redis that lists banned sources, whose requests are dropped.'),
   ENGINE_MEDIA_SIP_PORT: port.default(5080).describe('Loopback SIP port of the media server.'),
 });
 
@@ -94,6 +98,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     admin: { host: '127.0.0.1', port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
     eventSocket: { host: '127.0.0.1', port: env.ENGINE_EVENT_SOCKET_PORT, password: env.ENGINE_EVENT_SOCKET_PASSWORD },
     mediaSipPort: env.ENGINE_MEDIA_SIP_PORT,
+    bansRedis: env.ENGINE_BANS_REDIS,
     soundsDir: join(dataDir, 'sounds'),
     cacheDir: join(dataDir, 'sound-cache'),
   };

@@ -1,4 +1,5 @@
 import { startSipServer, type ExtraPorts } from './drachtio/server.ts';
+import { BanList } from './sip/ban-list.ts';
 import { startMediaServer } from './freeswitch/server.ts';
 import { Certificates, type CertificateFiles } from './sip/certificates.ts';
 import { ownCertificate } from './sip/self-signed.ts';
@@ -24,6 +25,8 @@ export interface EngineConfig {
   eventSocket: { host: string; port: number; password: string };
   /** SIP port of the media server, on a loopback address; 0 = any. */
   mediaSipPort: number;
+  /** URL of the Redis that lists banned sources; without it nobody is banned. */
+  bansRedis?: string;
   /** Where relative sound files are looked for. */
   soundsDir: string;
   /** Where fetched sounds and speech are kept; a temporary directory by default. */
@@ -52,7 +55,7 @@ export interface Engine {
   /** Reads the certificates again; calls go on. */
   reloadCertificates(): void;
   stop(): Promise<void>;
-  stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number };
+  stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number; dropped: number };
 }
 
 /** The media server's own SIP side is only for the SIP server beside it. */
@@ -65,13 +68,15 @@ const mediaSipHost = '127.0.0.1';
 export async function startEngine(config: EngineConfig): Promise<Engine> {
   const { host, advertisedAddress, admin, eventSocket, soundsDir, cacheDir, log } = config;
   const certificates = certificatesOf(config);
+  const bans = config.bansRedis ? new BanList(config.bansRedis, log) : undefined;
   const ports = config.sipPorts;
   const sip = await startSipServer({
-    ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, log },
+    ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, bans, log },
   }).catch((error: unknown) => {
     certificates?.stop();
     throw error;
   });
+  bans?.start();
   const media = await startMediaServer({
     rtpHost: host,
     advertisedAddress,
@@ -83,6 +88,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     log,
   }).catch(async (error: unknown) => {
     certificates?.stop();
+    bans?.stop();
     await sip.stop();
     throw error;
   });
@@ -95,10 +101,11 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     mediaSipPort: media.sipPort,
     stop: async () => {
       certificates?.stop();
+      bans?.stop();
       await media.stop(); // first, so that its BYEs still find the SIP server
       await sip.stop();
     },
-    stats: () => statsOf(sip.stats(), media.stats()),
+    stats: () => ({ ...statsOf(sip.stats(), media.stats()), dropped: bans?.dropped ?? 0 }),
   };
 }
 
@@ -112,7 +119,7 @@ function certificatesOf({ sipPorts = {}, tls, log }: EngineConfig): Certificates
 function statsOf(
   sip: { dialogs: number; transactions: number },
   media: { transactions: number; channels: number; rtp_ports: number },
-): ReturnType<Engine['stats']> {
+): Omit<ReturnType<Engine['stats']>, 'dropped'> {
   const { channels, rtp_ports } = media;
   return { dialogs: sip.dialogs, transactions: sip.transactions + media.transactions, channels, rtp_ports };
 }

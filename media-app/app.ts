@@ -28,8 +28,11 @@ import { lostRecordings } from './recording/lost.ts';
 import type { Services } from './services.ts';
 import { CAPABILITIES } from './sip/capabilities.ts';
 import { Authenticator } from './sip/authenticate.ts';
+import { Notices } from './notices.ts';
 import { Contacts } from './sip/contacts.ts';
 import { Digest } from './sip/digest.ts';
+import { Bans } from './sip/guard/bans.ts';
+import { Guard } from './sip/guard/guard.ts';
 import { InviteHandler } from './sip/invite.ts';
 import { Registrar } from './sip/registrar.ts';
 import { type SipHandlers, SipServers } from './sip/servers.ts';
@@ -64,6 +67,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
 
   await services.directory.ready();
   await services.road.start();
+  await services.guard.start();
   await connectServers(services, redis, lease);
   await lease.start();
   recovery.start();
@@ -78,6 +82,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       carrierHealth.stop();
       await registrations.stop();
       recovery.stop();
+      services.guard.stop();
       await drain(services);
       await services.sip.flush();
       await services.road.stop();
@@ -95,6 +100,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
   const directory = new Directory(settings.DATABASE_URL);
   const download = (url: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) =>
     fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes: maxBytes, signal });
+  const notices = new Notices(redis);
   const services: Services = {
     settings,
     log,
@@ -105,6 +111,8 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     store: new StateStore(redis, node),
     registry: new CallRegistry(),
     contacts: new Contacts(redis),
+    notices,
+    guard: createGuard(settings, log, redis, directory, notices),
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
     audio: new AudioLibrary(join(settings.DATA_DIR, 'audio'), download),
     speech: createSpeech({ cacheDir: join(settings.DATA_DIR, 'speech'), log }),
@@ -116,6 +124,12 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     sendHttp: flowHttp(fetch, directory),
   };
   return services;
+};
+
+const createGuard = (settings: Settings, log: Log, redis: Redis, directory: Directory, notices: Notices): Guard => {
+  const { GUARD_LIMIT, GUARD_BAN_S, GUARD_ALLOW: allowed } = settings;
+  const bans = new Bans(redis, { limit: 1, window_ms: 1, ...GUARD_LIMIT, ban_ms: GUARD_BAN_S * 1000 });
+  return new Guard({ bans, directory, notices, allowed, on: GUARD_LIMIT !== undefined, log });
 };
 
 /** Connects to the SIP and media servers; a SIP server that is lost takes its calls with it. */
@@ -130,9 +144,9 @@ const connectServers = async (services: Services, redis: Redis, lease: Lease): P
 };
 
 const handlersOf = (services: Services, redis: Redis): SipHandlers => {
-  const { settings, directory, contacts, log, sip } = services;
+  const { settings, directory, contacts, guard, log, sip } = services;
   const digest = new Digest(redis, settings.DIGEST_ALGORITHMS.split(','));
-  const authenticator = new Authenticator(directory, digest, settings.SIP_DOMAIN, log);
+  const authenticator = new Authenticator(directory, digest, guard, settings.SIP_DOMAIN, log);
   const registrar = new Registrar(authenticator, contacts, log);
   const invites = new InviteHandler(services, authenticator);
   const answerFailure =
@@ -140,13 +154,24 @@ const handlersOf = (services: Services, redis: Redis): SipHandlers => {
       log.error({ error: String(error) }, `${what} failed`);
       if (!response.finalResponseSent) response.send(500);
     };
-  return {
+  /** A banned source gets no answer: nothing tells it that somebody is here. */
+  const guarded =
+    (handle: SipHandlers['invite']): SipHandlers['invite'] =>
+    (request, response, server) => {
+      if (!guard.silences(request)) handle(request, response, server);
+    };
+  const handlers: SipHandlers = {
     invite: (request, response, server) =>
       void invites.invite(request, response, server).catch(answerFailure('INVITE', response)),
     register: (request, response, server) =>
       void registrar.register(request, response, server.address).catch(answerFailure('REGISTER', response)),
-    options: (_request, response) => response.send(sip.list.length ? 200 : 503, { headers: CAPABILITIES }),
+    options: (request, response) => {
+      guard.offend(request, 'probing', 'OPTIONS outside a call.');
+      response.send(sip.list.length ? 200 : 503, { headers: CAPABILITIES });
+    },
   };
+  const { invite, register, options } = handlers;
+  return { invite: guarded(invite), register: guarded(register), options: guarded(options) };
 };
 
 const reportOf = ({ store, sip, media, registry }: Services): NodeReport => ({

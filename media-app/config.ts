@@ -66,6 +66,28 @@ export const settingsSchema = z.object({
       'Whether webhooks and audio URLs may name private addresses; auto: only when HOST is a loopback address.',
     ),
   DIGEST_ALGORITHMS: z.string().default('MD5,SHA-256').describe('Digest algorithms offered to phones, in this order.'),
+  GUARD_LIMIT: z
+    .string()
+    .regex(/^(off|\d{1,6}\/\d{1,5})$/, 'must look like 20/60, or be off')
+    .default('20/60')
+    .transform(text => {
+      const [limit = 0, seconds = 0] = text.split('/').map(Number);
+      return text === 'off' ? undefined : { limit, window_ms: seconds * 1000 };
+    })
+    .describe('Points a source of bad SIP messages may collect within so many seconds (docs/guard.md); off: no bans.'),
+  GUARD_BAN_S: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(600)
+    .describe('How long the first ban of a source lasts; each further one of a day lasts twice as long.'),
+  GUARD_ALLOW: z
+    .string()
+    .default('127.0.0.1,::1')
+    .describe(
+      'Addresses and networks that are never banned, with commas between them; those of providers are not either.',
+    ),
   DIAL_TIMEOUT_MS: milliseconds(60_000).describe('How long an outgoing call may ring.'),
   MAX_CALL_MS: milliseconds(3_600_000).describe('How long a call may last.'),
   HEALTH_CHECK_MS: milliseconds(10_000).describe('How often a silent leg is asked whether it is still there.'),

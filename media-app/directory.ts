@@ -180,6 +180,14 @@ export class Directory {
     return (await this.#one<Agent>('agent-of', AGENT_OF, [customerId, address.type, address.target, key]))?.id;
   }
 
+  /** Where providers' calls come from, as far as they are named by address. */
+  async providerAddresses(): Promise<string[]> {
+    const { rows } = await this.#pool.query<{ hostname: string; allowed_ips: string[] }>(
+      'SELECT hostname, allowed_ips FROM providers WHERE tm_delete IS NULL',
+    );
+    return rows.flatMap(({ hostname, allowed_ips }) => [hostname.replace(/:\d+$/, ''), ...allowed_ips]);
+  }
+
   /** The resource of a direct hash (`direct.` included), for callers from anywhere. */
   async direct(hash: string): Promise<DirectResource | undefined> {
     return this.#one<DirectResource>('direct', DIRECT, [hash]);

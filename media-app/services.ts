@@ -11,7 +11,9 @@ import type { Directory } from './directory.ts';
 import type { Log } from './log.ts';
 import type { AudioLibrary } from './media/audio-library.ts';
 import type { MediaServers } from './media/servers.ts';
+import type { Notices } from './notices.ts';
 import type { Contacts } from './sip/contacts.ts';
+import type { Guard } from './sip/guard/guard.ts';
 import type { SipServers } from './sip/servers.ts';
 import type { Settings } from './config.ts';
 import type { Speech } from './speech/speech.ts';
@@ -27,6 +29,8 @@ export interface Services {
   carriers: Carriers;
   carrierCallers: CarrierCallers;
   contacts: Contacts;
+  guard: Guard;
+  notices: Notices;
   media: MediaServers;
   audio: AudioLibrary;
   speech: Speech;

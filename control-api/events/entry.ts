@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIVE_EVENTS, type LiveEventType } from '#contract/events';
+import { LIVE_EVENTS, NOTICE_EVENTS, type LiveEventType } from '#contract/events';
 import { isSet } from '#contract/ids';
 import { LIVE_KINDS } from '#contract/keys';
 import { NEVER, parseTimestamp, toRfc3339 } from '#contract/time';
@@ -31,11 +31,27 @@ const entrySchema = z.object({
 
 export type Entry = z.infer<typeof entrySchema>;
 
-/** An entry of the stream as read: parsed, or refused with the reason. */
-export type Read = { stream_id: string; text: string } & ({ entry: Entry } | { trace: Trace } | { reason: string });
+/** What causes an event and nothing else (contract, Notice). */
+const noticeSchema = z.object({
+  kind: z.literal('notice'),
+  id: z.uuid(),
+  customer_id: z.uuid(),
+  event_type: z.enum(NOTICE_EVENTS),
+  resource: z.enum(['extension', 'ban']),
+  resource_id: z.uuid(),
+  timestamp: moment,
+  data: z.record(z.string(), z.unknown()),
+});
+export type NoticeEntry = z.infer<typeof noticeSchema>;
 
-const parse = (text: string): { entry: Entry } | { trace: Trace } => {
+/** An entry of the stream as read: parsed, or refused with the reason. */
+export type Read = { stream_id: string; text: string } & (
+  { entry: Entry } | { trace: Trace } | { notice: NoticeEntry } | { reason: string }
+);
+
+const parse = (text: string): { entry: Entry } | { trace: Trace } | { notice: NoticeEntry } => {
   const value = JSON.parse(text) as { kind?: unknown } | null;
+  if (value?.kind === 'notice') return { notice: noticeSchema.parse(value) };
   return value?.kind === 'call_trace' ? { trace: traceSchema.parse(value) } : { entry: entrySchema.parse(value) };
 };
 
@@ -70,6 +86,9 @@ export const notesOf = (entry: Entry): OwnedNote[] => {
     activeflow_id: isSet(activeflow_id) ? activeflow_id : null,
   }));
 };
+
+/** The event that a notice is. */
+export const eventOfNotice = ({ kind: _kind, ...event }: NoticeEntry): NewEvent => ({ ...event, request_id: '' });
 
 /** The events an entry causes, in order. */
 export const eventsOf = (entry: Entry): NewEvent[] => {

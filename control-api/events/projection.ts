@@ -5,7 +5,7 @@ import { meter } from '../billing/meters.ts';
 import { queryOfClient } from '../billing/query.ts';
 import { LIVE_TABLES } from '../live.ts';
 import { moveAgents } from './agent-status.ts';
-import { eventsOf, notesOf, rowOf, type Entry, type Read } from './entry.ts';
+import { eventOfNotice, eventsOf, notesOf, rowOf, type Entry, type NoticeEntry, type Read } from './entry.ts';
 import { appendEvents } from './log.ts';
 import { writeTimeline, type Trace } from './trace.ts';
 
@@ -27,6 +27,7 @@ export class CursorMoved extends Error {
 
 const isRead = (read: Read): read is Read & { entry: Entry } => 'entry' in read;
 const isTrace = (read: Read): read is Read & { trace: Trace } => 'trace' in read;
+const isNotice = (read: Read): read is Read & { notice: NoticeEntry } => 'notice' in read;
 
 const newestOf = (entries: Entry[], kind: LiveKind): Entry[] => {
   const newest = new Map<string, Entry>();
@@ -58,7 +59,8 @@ const write = async (client: pg.Client, reads: Read[], rates: Rates): Promise<vo
   );
   await meter(queryOfClient(client), rates, entries);
   const moved = await moveAgents(client, entries);
-  await appendEvents(run, [...entries.flatMap(eventsOf), ...moved]);
+  const notices = reads.filter(isNotice).map(read => eventOfNotice(read.notice));
+  await appendEvents(run, [...entries.flatMap(eventsOf), ...moved, ...notices]);
 };
 
 const setAside = async (client: pg.Client, reads: Read[]): Promise<void> => {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Rates } from '#contract/billing';
+import type { BanReader } from '../bans.ts';
 import type { Carrier } from '../carriers/carrier.ts';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
@@ -18,6 +19,7 @@ export interface Context {
   db: Db;
   commands: Pick<Commands, 'send' | 'tell'>;
   live: LiveResources;
+  bans: BanReader;
   downloads: Downloads;
   recordingFiles: RecordingFiles;
   /** Sells normal numbers. */

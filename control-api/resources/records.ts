@@ -57,6 +57,7 @@ const RECORDS: Record<string, Find> = {
   '/billing-accounts': stored(billingAccounts),
   '/billing_accounts': stored(billingAccounts),
   '/billings': stored(billings),
+  '/bans': ({ context, params }) => context.bans.get(params['id'] ?? ''),
   '/calls': live(calls),
   '/campaigns': stored(campaigns),
   '/conferencecalls': live(conferencecalls),

@@ -1,5 +1,6 @@
 import type { SipLog } from '../sip/log.ts';
 import { silentLog } from '../sip/log.ts';
+import type { BanList } from '../sip/ban-list.ts';
 import type { Certificates } from '../sip/certificates.ts';
 import { SipStack, type SipListener } from '../sip/stack.ts';
 import { Alarms, type SipTimers } from '../sip/timers.ts';
@@ -28,6 +29,8 @@ export interface SipServerConfig {
   /** How long calls outlive their application, in ms; default 3000. */
   orphanGraceMs?: number;
   timers?: Partial<SipTimers>;
+  /** Whose requests are dropped. */
+  bans?: BanList;
   log?: SipLog;
 }
 
@@ -103,8 +106,8 @@ async function startStack(config: SipServerConfig): Promise<SipStack> {
       const extra = config.ports?.[transport];
       if (extra !== undefined) listeners.push({ transport, host: config.host, port: extra });
     }
-    const { timers, log, advertisedAddress, certificates } = config;
-    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates });
+    const { timers, log, advertisedAddress, certificates, bans } = config;
+    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates, bans });
     try {
       await stack.start();
       return stack;

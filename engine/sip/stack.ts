@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { BanList } from './ban-list.ts';
 import { formatHostPort } from './grammar.ts';
 import { hopOfRequest, type Hop, type Source, type Transport } from './hop.ts';
 import { TransportLayer, type LayerOptions, type SipListener } from './layer.ts';
@@ -52,6 +53,8 @@ export interface SipStackOptions extends LayerOptions {
   listeners: SipListener[];
   timers?: Partial<SipTimers>;
   log?: SipLog;
+  /** Whose requests are dropped. */
+  bans?: BanList;
 }
 
 interface StackEvents {
@@ -78,6 +81,7 @@ export class SipStack extends EventEmitter<StackEvents> {
   readonly timers: SipTimers;
   readonly #layer: TransportLayer;
   readonly #log: SipLog;
+  readonly #bans: BanList | undefined;
   readonly #clients = new Map<string, ClientTransaction>();
   readonly #servers = new Map<string, ServerTransaction>();
   /** INVITEs answered 2xx, by the dialog and CSeq number their ACK will name. */
@@ -90,6 +94,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     super();
     this.timers = { ...defaultTimers, ...options.timers };
     this.#log = options.log ?? silentLog;
+    this.#bans = options.bans;
     const hear = { receive: this.#received.bind(this), closed: (peer: Hop) => void this.emit('closed', peer) };
     this.#layer = new TransportLayer(options.listeners, hear, options);
     this.#wire = {
@@ -185,12 +190,15 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   #received(parsed: Parsed, source: Source): void {
+    // Answers of a banned source to requests of ours are welcome.
+    if (!(parsed.ok && !isRequest(parsed.message)) && this.#bans?.drops(source.address)) return;
     if (parsed.ok) {
       if (isRequest(parsed.message)) this.#gotRequest(parsed.message, source);
       else this.#gotResponse(parsed.message, source);
       return;
     }
     this.#log.debug({ error: parsed.error, from: source.address }, 'malformed message');
+    this.#bans?.countMalformed(source.address);
     const broken = parsed.message;
     if (broken && isRequest(broken) && broken.method !== 'ACK' && topVia(broken))
       this.#refuse(broken, source, parsed.status);

@@ -1,6 +1,7 @@
 import { activeflowContinue } from './activeflow-continue.ts';
 import { activeflowCreate } from './activeflow-create.ts';
 import { activeflowStop } from './activeflow-stop.ts';
+import { banCreate, banLift } from './bans.ts';
 import { callCreate } from './call-create.ts';
 import { callHangup } from './call-hangup.ts';
 import { callHold, callMoh, callMute, callSilence, callTalk } from './call-controls.ts';
@@ -46,5 +47,7 @@ export const handlers: CommandHandlers = {
   'conference.media_stream': conferenceMediaStream,
   'conferencecall.kick': conferencecallKick,
   'transfer.create': transferCreate,
+  'ban.create': banCreate,
+  'ban.lift': banLift,
   'extension.unregister': extensionUnregister,
 };

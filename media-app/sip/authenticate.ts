@@ -1,9 +1,12 @@
+import { sourceOf } from '#contract/ban';
+import { EMPTY_ID } from '#contract/ids';
 import type { Customer, Directory, Extension, Trunk } from '../directory.ts';
 import type { Log } from '../log.ts';
-import { type Digest, parseAuthorization } from './digest.ts';
+import { type Digest, type DigestVerdict, parseAuthorization } from './digest.ts';
+import type { Guard } from './guard/guard.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import { isInRanges } from './ip-ranges.ts';
-import { isAddress, parseSipUri } from './uri.ts';
+import { isAddress, parseSipUri, uriOf } from './uri.ts';
 
 export interface Caller {
   customer: Customer;
@@ -14,19 +17,38 @@ export interface Caller {
 /** Never a password: unknown users cost the same work and get the same answer. */
 const NOBODY = '\0nobody';
 
+/** Text of a message that Postgres can be asked for. */
+const word = (text: string | undefined): string => (text ?? '').replaceAll('\0', '').slice(0, 255);
+
+/** Whether the answer was made for this request and no other (RFC 7616 section 3.4.6): same user, same host. */
+const isFor = (request: SipRequest, digestUri: string | undefined): boolean => {
+  const [asked, answered] = [parseSipUri(request.uri), parseSipUri(digestUri ?? '')];
+  return asked !== undefined && answered?.user === asked.user && answered.host === asked.host;
+};
+
+/** Nobody registers somebody else, or under another domain than it proves itself for (accounts-and-plumbing 19.2). */
+const isOwn = (request: SipRequest, username: string, realm: string): boolean => {
+  if (request.method !== 'REGISTER') return true;
+  const [from, to] = ['from', 'to'].map(name => parseSipUri(uriOf(request.get(name) ?? '')));
+  return from?.host === realm && to?.host === realm && to.user === username;
+};
+
 /**
  * Who a phone is: the customer by the request's domain, the extension by digest. Answers 401 or 403 itself when the
- * phone has not proved it (accounts-and-plumbing 19.2); the realm is always the request's domain.
+ * phone has not proved it (accounts-and-plumbing 19.2); the realm is always the request's domain. Users and domains that
+ * do not exist cost the same questions and get the same answers as those that do.
  */
 export class Authenticator {
   readonly #directory: Directory;
   readonly #digest: Digest;
+  readonly #guard: Guard;
   readonly #domain: string;
   readonly #log: Log;
 
-  constructor(directory: Directory, digest: Digest, domain: string, log: Log) {
+  constructor(directory: Directory, digest: Digest, guard: Guard, domain: string, log: Log) {
     this.#directory = directory;
     this.#digest = digest;
+    this.#guard = guard;
     this.#domain = domain.toLowerCase();
     this.#log = log;
   }
@@ -34,26 +56,27 @@ export class Authenticator {
   /** The customer whose phones live under a host: by label, or the home customer for a bare address. */
   async customerOf(host: string): Promise<Customer | undefined> {
     const suffix = `.reg.${this.#domain}`;
-    if (host.endsWith(suffix)) return this.#directory.customerByLabel(host.slice(0, -suffix.length));
+    if (host.endsWith(suffix)) return this.#directory.customerByLabel(word(host.slice(0, -suffix.length)));
     return isAddress(host) || host === this.#domain ? this.#directory.homeCustomer() : undefined;
   }
 
   /** The extension that sent the request, or `undefined` after it was answered. */
   async authenticate(request: SipRequest, response: SipResponse): Promise<Caller | undefined> {
     const realm = parseSipUri(request.uri)?.host ?? '';
-    const fields = parseAuthorization(request.get('authorization') ?? '');
+    const fields = this.#answerIn(request);
     if (!fields) return this.#challenge(request, response, realm, false);
+    const username = word(fields.username);
     const customer = await this.customerOf(realm);
-    const extension = customer && (await this.#directory.extensionByUsername(customer.id, fields.username ?? ''));
-    const verdict = await this.#digest.verify(fields, request.method, realm, extension?.password ?? NOBODY);
+    const extension = await this.#directory.extensionByUsername(customer?.id ?? EMPTY_ID, username);
+    const password = extension?.password ?? NOBODY;
+    const source = sourceOf(request.source_address);
+    const verdict = await this.#digest.verify(fields, request.method, realm, password, source);
     if (verdict === 'stale') return this.#challenge(request, response, realm, true);
-    if (verdict === 'accepted' && customer && extension) return { customer, extension, realm };
-    this.#log.warn(
-      { realm, username: fields.username, source: request.source_address },
-      `${request.method} refused: wrong username or password`,
-    );
-    response.send(403);
-    return undefined;
+    if (verdict === 'accepted') this.#guard.know(request);
+    const proper = isFor(request, fields.uri) && isOwn(request, username, realm);
+    if (verdict === 'accepted' && proper && customer && extension) return { customer, extension, realm };
+    const why = extension === undefined ? 'unknown user' : proper ? 'wrong password' : 'not the answer to this request';
+    return this.#refuse(request, response, verdict, { realm, username, source: request.source_address }, why);
   }
 
   /**
@@ -74,20 +97,36 @@ export class Authenticator {
       response.send(403);
       return undefined;
     }
-    const fields = parseAuthorization(request.get('authorization') ?? '');
+    const fields = this.#answerIn(request);
     if (!fields) return this.#challenge(request, response, realm, false);
     const known = trunk && fields.username === trunk.username;
-    const verdict = await this.#digest.verify(fields, request.method, realm, known ? trunk.password : NOBODY);
+    const password = known ? trunk.password : NOBODY;
+    const verdict = await this.#digest.verify(fields, request.method, realm, password, sourceOf(source));
     if (verdict === 'stale') return this.#challenge(request, response, realm, true);
-    if (verdict === 'accepted' && known) return trunk;
+    if (verdict === 'accepted') this.#guard.know(request);
+    const proper = isFor(request, fields.uri);
+    if (verdict === 'accepted' && proper && known) return trunk;
     const why = trunk ? 'wrong username or password of the trunk' : 'no trunk has this domain name';
-    this.#log.warn({ ...facts, username: fields.username }, `INVITE refused: ${why}`);
+    return this.#refuse(request, response, verdict, { ...facts, username: fields.username }, why);
+  }
+
+  /** The digest of a request; one without is noted. */
+  #answerIn(request: SipRequest): Record<string, string> | undefined {
+    const fields = parseAuthorization(request.get('authorization') ?? '');
+    if (!fields) this.#guard.offend(request, 'probing', `${request.method} without credentials.`);
+    return fields;
+  }
+
+  #refuse(request: SipRequest, response: SipResponse, verdict: DigestVerdict, facts: object, why: string): undefined {
+    this.#log.warn(facts, `${request.method} refused: ${why}`);
+    this.#guard.offend(request, 'bad_credentials', `${request.method} refused: ${why}.`, verdict !== 'forged');
     response.send(403);
     return undefined;
   }
 
   async #challenge(request: SipRequest, response: SipResponse, realm: string, stale: boolean): Promise<undefined> {
-    const headers = await this.#digest.challenge(realm, request.get('user-agent') ?? '', stale);
+    const source = sourceOf(request.source_address);
+    const headers = await this.#digest.challenge(realm, request.get('user-agent') ?? '', stale, source);
     response.send(401, { headers });
     return undefined;
   }

@@ -16,7 +16,8 @@ const HASHES = new Map([
  */
 const KNOW_ONLY_MD5 = [/^baresip v[01]\./i];
 
-export type DigestVerdict = 'accepted' | 'stale' | 'refused';
+/** `forged`: wrong, and with a nonce that we did not give to this source; its address may be somebody else's. */
+export type DigestVerdict = 'accepted' | 'stale' | 'refused' | 'forged';
 
 /** The fields of an Authorization header; quoted and bare values alike. */
 export const parseAuthorization = (header: string): Record<string, string> | undefined => {
@@ -47,8 +48,8 @@ const expectedResponse = (fields: Record<string, string>, method: string, realm:
 };
 
 /**
- * Digest authentication of phones (RFC 3261 section 22, RFC 8760). Nonces are signed with the time they were made, so
- * that any node can check them; each nonce count is accepted once over all nodes.
+ * Digest authentication of phones (RFC 3261 section 22, RFC 8760). Nonces are signed with the time they were made and
+ * the source they were given to, so that any node can check them; each nonce count is accepted once over all nodes.
  */
 export class Digest {
   readonly #redis: Redis;
@@ -64,8 +65,8 @@ export class Digest {
   }
 
   /** The challenge headers for a realm, the first algorithm first: some phones only read the first line. */
-  async challenge(realm: string, userAgent: string, stale: boolean): Promise<Record<string, string>> {
-    const nonce = await this.#newNonce();
+  async challenge(realm: string, userAgent: string, stale: boolean, source: string): Promise<Record<string, string>> {
+    const nonce = await this.#newNonce(source);
     const onlyMd5 = KNOW_ONLY_MD5.some(known => known.test(userAgent));
     const lines = (onlyMd5 ? ['MD5'] : this.#algorithms).map(
       algorithm =>
@@ -84,12 +85,13 @@ export class Digest {
     method: string,
     realm: string,
     password: string,
+    source: string,
   ): Promise<DigestVerdict> {
     const correct =
       equal(fields.response ?? '', expectedResponse(fields, method, realm, password)) && this.#offered(fields);
-    const age = await this.#ageOf(fields.nonce ?? '');
-    if (!correct || fields.realm !== realm || age === undefined)
-      return age === undefined && correct ? 'stale' : 'refused';
+    const age = await this.#ageOf(fields.nonce ?? '', source);
+    if (!correct || fields.realm !== realm) return age === undefined ? 'forged' : 'refused';
+    if (age === undefined) return 'stale';
     if (age > NONCE_LIFE_MS || !(await this.#firstUse(fields))) return 'stale';
     return 'accepted';
   }
@@ -108,14 +110,14 @@ export class Digest {
     return added?.[1] === 1;
   }
 
-  async #newNonce(): Promise<string> {
+  async #newNonce(source: string): Promise<string> {
     const body = `${this.#now().toString(36)}.${randomBytes(9).toString('base64url')}`;
-    return `${body}.${await this.#sign(body)}`;
+    return `${body}.${await this.#sign(`${body} ${source}`)}`;
   }
 
-  async #ageOf(nonce: string): Promise<number | undefined> {
+  async #ageOf(nonce: string, source: string): Promise<number | undefined> {
     const [time = '', salt = '', signature = ''] = nonce.split('.');
-    if (!equal(signature, await this.#sign(`${time}.${salt}`))) return undefined;
+    if (!equal(signature, await this.#sign(`${time}.${salt} ${source}`))) return undefined;
     return this.#now() - Number.parseInt(time, 36);
   }
 

@@ -84,6 +84,8 @@ export class InviteHandler {
     const arrival = request.has('replaces')
       ? await this.#inPlaceOfAnother(request, response)
       : await this.#classify(request, response);
+    if (!arrival && [403, 404].includes(response.status) && !request.has('authorization'))
+      this.#services.guard.offend(request, 'unknown_destinations', 'INVITE to nobody.');
     if (!arrival || gone.canceled) return;
     if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
     const { directory, media, log } = this.#services;

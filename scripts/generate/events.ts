@@ -1,4 +1,4 @@
-import { LIVE_EVENTS, STORED_EVENTS } from '#contract/events';
+import { LIVE_EVENTS, NOTICE_EVENTS, STORED_EVENTS } from '#contract/events';
 import { cell, table, typeOf, type Property } from './table.ts';
 
 type Schemas = Record<string, Property | undefined>;
@@ -44,6 +44,9 @@ const MEANINGS: Record<string, string> = {
   conferencecall_leaving: 'It is on its way out.',
   conferencecall_leaved: 'It is out.',
   recording_started: 'It runs.',
+  extension_registered: 'Its first phone registered.',
+  extension_unregistered: 'Its last phone is gone: it said so, its time ran out, or it could not be reached.',
+  ban_deleted: 'It ended, or was lifted.',
   recording_finished: 'It is over; its files are there or on their way.',
 };
 
@@ -79,7 +82,7 @@ const section = (resource: string, events: readonly string[], schemas: Schemas):
 /** Stored events by the resource they are about, in the order of the list. */
 const storedByResource = (): Map<string, string[]> => {
   const groups = new Map<string, string[]>();
-  for (const event of STORED_EVENTS) {
+  for (const event of [...STORED_EVENTS, ...NOTICE_EVENTS]) {
     const resource = event.replace(/_[a-z]+$/, '');
     groups.set(resource, [...(groups.get(resource) ?? []), event]);
   }

@@ -40,7 +40,7 @@ type Environment = Record<string, string>;
 /** `auto` was settled before; nobody who skips that gets a port by surprise. */
 const portOrOff = (port: number | 'auto' | 'off'): string => (typeof port === 'number' ? String(port) : 'off');
 
-const engineEnvironment = (settings: Settings, access: EngineAccess): Environment => ({
+const engineEnvironment = (settings: Settings, access: EngineAccess, redisUrl: string): Environment => ({
   SIP_TLS_PORT: portOrOff(settings.SIP_TLS_PORT),
   SIP_WS_PORT: portOrOff(settings.SIP_WS_PORT),
   SIP_WSS_PORT: portOrOff(settings.SIP_WSS_PORT),
@@ -51,6 +51,7 @@ const engineEnvironment = (settings: Settings, access: EngineAccess): Environmen
   ENGINE_EVENT_SOCKET_PORT: String(access.eventSocketPort),
   ENGINE_EVENT_SOCKET_PASSWORD: access.eventSocketPassword,
   ENGINE_MEDIA_SIP_PORT: String(access.mediaSipPort),
+  ENGINE_BANS_REDIS: redisUrl,
 });
 
 /** The environment of each process; `engine` is missing when servers of one's own are used. */
@@ -75,7 +76,7 @@ export const environments = (settings: Settings, around: Surroundings): Partial<
   };
   const http = { HTTP_PORT: String(settings.HTTP_PORT), PUBLIC_URL: settings.PUBLIC_URL ?? '' };
   return {
-    ...(engine ? { engine: { ...shared, ...engineEnvironment(settings, engine) } } : {}),
+    ...(engine ? { engine: { ...shared, ...engineEnvironment(settings, engine, around.redisUrl) } } : {}),
     'media-app': { ...shared, ...stores, ...servers },
     'control-api': { ...shared, ...stores, ...http },
   };

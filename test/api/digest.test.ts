@@ -5,6 +5,7 @@ import { Digest, parseAuthorization } from '../../media-app/sip/digest.ts';
 import { testRedis } from '../support/database.ts';
 
 const REALM = 'abcd.reg.trunkline.localhost';
+const HERE = '192.0.2.7';
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
 
 /** What a phone with this password answers to a challenge. */
@@ -28,8 +29,9 @@ describe('digest of phones', () => {
   let redis: Redis;
   let clock = 1_700_000_000_000;
   let digest: Digest;
-  const challenge = async (): Promise<string> => (await digest.challenge(REALM, '', false))['WWW-Authenticate'] ?? '';
-  const verdict = (fields: Record<string, string>) => digest.verify(fields, 'REGISTER', REALM, 'secret');
+  const challenge = async (): Promise<string> =>
+    (await digest.challenge(REALM, '', false, HERE))['WWW-Authenticate'] ?? '';
+  const verdict = (fields: Record<string, string>) => digest.verify(fields, 'REGISTER', REALM, 'secret', HERE);
 
   before(async () => {
     redis = new Redis((await testRedis()).url);
@@ -89,19 +91,28 @@ describe('digest of phones', () => {
 
   it('a nonce we never made proves nothing', async () => {
     const forged = answer('nonce="m0.abc.def"', 'wrong');
-    assert.equal(await verdict(forged), 'refused');
+    assert.equal(await verdict(forged), 'forged');
     assert.equal(await verdict(answer('nonce="m0.abc.def"', 'secret')), 'stale', 'the password is right: ask again');
   });
 
   it('another node knows the nonces of this one', async () => {
     const other = new Digest(redis, ['MD5'], () => clock);
-    assert.equal(await other.verify(answer(await challenge(), 'secret'), 'REGISTER', REALM, 'secret'), 'accepted');
+    assert.equal(
+      await other.verify(answer(await challenge(), 'secret'), 'REGISTER', REALM, 'secret', HERE),
+      'accepted',
+    );
+  });
+
+  it('a nonce given to one source proves nothing at another', async () => {
+    const at = async (password: string) =>
+      digest.verify(answer(await challenge(), password), 'REGISTER', REALM, 'secret', '192.0.2.8');
+    assert.deepEqual([await at('secret'), await at('wrong')], ['stale', 'forged']);
   });
 
   it('offers MD5 alone to phones that know nothing else', async () => {
-    const both = await digest.challenge(REALM, 'Linphone/5.1', false);
+    const both = await digest.challenge(REALM, 'Linphone/5.1', false, HERE);
     assert.match(both['www-authenticate'] ?? '', /SHA-256/);
-    assert.deepEqual(Object.keys(await digest.challenge(REALM, 'baresip v1.0.0 (x86_64/linux)', false)), [
+    assert.deepEqual(Object.keys(await digest.challenge(REALM, 'baresip v1.0.0 (x86_64/linux)', false, HERE)), [
       'WWW-Authenticate',
     ]);
   });

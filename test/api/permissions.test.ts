@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
+import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { EMPTY_ID, newId } from '#contract/ids';
+import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
 import { signDelegateToken, signDirectToken } from '../../control-api/auth/token.ts';
 import type { Route } from '../../control-api/http/route.ts';
@@ -35,6 +37,7 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/^put \/customer/, 'yy--'],
   [/ \/customers/, 'y---'],
   [/ \/extensions/, 'yyy-'],
+  [/ \/bans/, 'y---'],
   [/ \/(providers|providercalls|routes)/, 'y---'],
   [/ \/(outbound_config|outbound_configs|trunks)/, 'yy--'],
   [/ \/directs/, 'yyy-'],
@@ -73,6 +76,7 @@ const NAMED: Record<string, () => unknown> = {
   actions: () => [{ type: 'answer' }],
   target: () => 'all',
   engine_model: () => 'openai.x',
+  address: () => '192.0.2.1',
 };
 
 /** A value that a schema takes. It names flows that are not there, so that nothing is dialled. */
@@ -114,6 +118,14 @@ const bodyOf = (route: Route): unknown => {
 /** Not listed yet: what lists show is judged by OpenAPI, and these rows are hollow. */
 const LATER = '2999-01-01 00:00:00.000000';
 
+const insertBan = async (redisUrl: string): Promise<string> => {
+  const redis = new Redis(redisUrl);
+  const ban = { id: newId(), source: '192.0.2.1', reason: 'manual', detail: '', count: 1, tm_create: timestamp() };
+  await redis.hset(keys.bans, ban.source, JSON.stringify({ ...ban, ends_at: Date.now() + 60_000 }));
+  redis.disconnect();
+  return ban.id;
+};
+
 describe('who may do what', () => {
   let api: TestApi;
   const credentials = {} as Record<Role, { token?: string; accesskey?: string }>;
@@ -130,6 +142,7 @@ describe('who may do what', () => {
     const db = api.database.db;
     for (const table of ['calls', 'groupcalls', 'activeflows', 'conferences', 'conferencecalls', 'recordings'])
       await insert(table, { customer_id, version: 1, tm_create: LATER, data: { customer_id, tm_delete: null } });
+    existing.set('bans', await insertBan(api.redisUrl));
     existing.set('recordingfiles', existing.get('recordings') ?? '');
     const words = { customer_id, name: '', detail: '' };
     const address = { type: 'email', target: 'a@example.com' };

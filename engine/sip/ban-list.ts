@@ -1,0 +1,78 @@
+import { askRedis } from '../redis-client.ts';
+import type { SipLog } from './log.ts';
+
+const LOOK_MS = 1000;
+/** Of how many sources rubbish is counted between two looks. */
+const MOST_SOURCES = 1000;
+/** As media-app names them (contract/keys.ts): the set of banned sources, and what we could not read by source. */
+const KEYS = { banned: 'tl:guard:banned', malformed: 'tl:guard:malformed' };
+
+/** `2001:db8:0:1:…` gives `2001:db8:0:1::/64`, as media-app writes a banned network of IPv6. */
+const networkOf = (address: string): string => {
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = head.split(':').filter(Boolean);
+  const after = (tail ?? '').split(':').filter(Boolean);
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
+  const groups = [...before, ...zeros, ...after].slice(0, 4).map(group => Number.parseInt(group, 16).toString(16));
+  return `${groups.join(':')}::/64`;
+};
+
+const sourceOf = (address: string): string => {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  return plain.includes(':') ? networkOf(plain) : plain;
+};
+
+/**
+ * Sources whose requests are dropped unanswered, read every second from a set in Redis, as drachtio-server reads its
+ * blacklist. Back goes how many messages of each source could not be read. While Redis is away the last list stays good.
+ */
+export class BanList {
+  readonly #url: URL;
+  readonly #log: SipLog;
+  #banned = new Set<string>();
+  #malformed = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  /** Messages dropped so far. */
+  dropped = 0;
+
+  constructor(url: string, log: SipLog) {
+    this.#url = new URL(url);
+    this.#log = log;
+  }
+
+  start(): void {
+    void this.#look();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** True when a message from there is to be dropped. */
+  drops(address: string): boolean {
+    if (this.#banned.size === 0 || !this.#banned.has(sourceOf(address))) return false;
+    this.dropped++;
+    return true;
+  }
+
+  /** A message from there could not be read. */
+  countMalformed(address: string): void {
+    const source = sourceOf(address);
+    if (this.#malformed.size >= MOST_SOURCES && !this.#malformed.has(source)) return;
+    this.#malformed.set(source, (this.#malformed.get(source) ?? 0) + 1);
+  }
+
+  async #look(): Promise<void> {
+    this.#timer = setTimeout(() => void this.#look(), LOOK_MS).unref();
+    const counted = [...this.#malformed];
+    this.#malformed = new Map();
+    const reports = counted.map(([source, count]) => ['HINCRBY', KEYS.malformed, source, String(count)]);
+    try {
+      const answers = await askRedis(this.#url, [...reports, ['SMEMBERS', KEYS.banned]]);
+      this.#banned = new Set((answers.at(-1) as string[] | undefined) ?? []);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'the list of banned sources could not be read');
+    }
+  }
+}
