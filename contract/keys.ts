@@ -64,6 +64,8 @@ export const keys = {
   guardRecord: (source: string) => `tl:guard:record:${source}`,
   /** Hash, source → how many messages a SIP server could not read since media-app last looked. */
   malformed: 'tl:guard:malformed',
+  /** String with expiry: JSON of whose phone a token sets up; the SHA-256 of the token in hex. */
+  provisioning: (hash: string) => `tl:provisioning:${hash}`,
   /** Set with expiry: the nonce counts a nonce was answered with; each is good once. */
   nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
 } as const;

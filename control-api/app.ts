@@ -36,6 +36,7 @@ import { LiveResources } from './live.ts';
 import { mailTransport, type MailRoute } from './mail/transport.ts';
 import { migrate } from './migrations/index.ts';
 import { openApiDocument } from './openapi.ts';
+import { ProvisioningTokens } from './provisioning/tokens.ts';
 import { routes } from './routes.ts';
 import { downloadSecret, tokenSecret } from './settings.ts';
 import { MediaStreams } from './streams/media-streams.ts';
@@ -114,6 +115,8 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     limits,
     idempotency: new Idempotency(db),
     mail,
+    provisioning: new ProvisioningTokens(redis),
+    phoneAccess: { server: config.PHONE_SERVER, transport: config.PHONE_TRANSPORT },
     publicUrl: publicUrl(config, port),
     tokenSecret: secret,
     scopeVersion: config.DIRECT_SCOPE_VERSION,

@@ -4,6 +4,7 @@ import { ratesSetting } from '#contract/billing';
 import { parseProxies } from './http/client-address.ts';
 import { rateSetting } from './http/rate.ts';
 import type { Rates } from './http/rate-limits.ts';
+import { TRANSPORTS } from './provisioning/line.ts';
 
 const port = z.coerce.number().int().min(0).max(65535);
 const url = (protocols: RegExp, example: string) =>
@@ -27,6 +28,12 @@ export const configSchema = z.object({
     .union([z.literal(''), url(/^https?:/, 'https://phone.example.org')])
     .default('')
     .describe('Address under which clients reach the API; empty: http://HOST:HTTP_PORT.'),
+  PHONE_SERVER: z
+    .string()
+    .regex(/^((\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(:\d{1,5})?)?$/, 'must be like phone.example.org:5061')
+    .default('')
+    .describe('SIP server that provisioned phones are told, host and port; empty: the domain of the extension.'),
+  PHONE_TRANSPORT: z.enum(TRANSPORTS).default('tls').describe('Transport that provisioned phones register by.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')

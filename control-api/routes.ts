@@ -28,6 +28,7 @@ import { customersRoutes } from './resources/customers.ts';
 import { storageAccountRoutes } from './resources/storage-accounts.ts';
 import { directRoutes } from './resources/directs.ts';
 import { extensionRoutes } from './resources/extensions.ts';
+import { provisioningRoutes } from './provisioning/routes.ts';
 import { flowRoutes } from './resources/flows.ts';
 import { groupcallRoutes } from './resources/groupcalls.ts';
 import { mediaStreamRoutes } from './resources/media-stream.ts';
@@ -85,6 +86,7 @@ const all: Route[] = [
   ...storageAccountRoutes,
   ...directRoutes,
   ...extensionRoutes,
+  ...provisioningRoutes,
   ...flowRoutes,
   ...groupcallRoutes,
   ...meRoutes,

@@ -9,6 +9,8 @@ import type { NumberReleases } from '../jobs/number-releases.ts';
 import type { MailDelivery } from '../jobs/mail-delivery.ts';
 import type { RecordingFiles } from '../jobs/recording-files.ts';
 import type { LiveResources } from '../live.ts';
+import type { PhoneAccess } from '../provisioning/line.ts';
+import type { ProvisioningTokens } from '../provisioning/tokens.ts';
 import type { Health } from '../health.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -32,6 +34,10 @@ export interface Context {
   idempotency: Idempotency;
   /** Sends what is posted. */
   mail: Pick<MailDelivery, 'wake'>;
+  /** Tokens with which phones fetch their settings. */
+  provisioning: ProvisioningTokens;
+  /** Where those phones register. */
+  phoneAccess: PhoneAccess;
   /** Where clients reach us, without the version prefix: links in letters begin with it. */
   publicUrl: string;
   /** Signs tokens. */

@@ -31,12 +31,15 @@ const cors: RequestHandler = (request, response, next) => {
   response.status(204).end();
 };
 
+/** The addresses of phones' settings are secrets themselves. */
+const withoutToken = (path: string): string => path.replace(/^(\/provisioning\/)[^/]+/, '$1…');
+
 /** One line a request, without its query: tokens travel there. */
 const logRequests =
   (log: Logger): RequestHandler =>
   (request, response, next) => {
     const started = performance.now();
-    const path = request.path;
+    const path = withoutToken(request.path);
     response.on('close', () => {
       const { request_id, customer_id, reason } = response.locals as Record<string, unknown>;
       const duration_ms = Math.round(performance.now() - started);
@@ -54,7 +57,7 @@ const countAddress =
   (request, _response, next) => {
     const isProtected = PROTECTED.includes(request.path);
     if (request.path.startsWith(`${VERSION_PREFIX}/`)) limits.countAddress('versioned', request);
-    else if (request.path.startsWith('/auth/'))
+    else if (/^\/(auth|provisioning)\//.test(request.path))
       limits.countAddress(isProtected ? 'auth_protected' : 'auth_public', request);
     next();
   };

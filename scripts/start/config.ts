@@ -86,6 +86,14 @@ export const settingsSchema = z
       .url('must be a URL')
       .optional()
       .describe('Address under which others reach the API, when it is not http://HOST:HTTP_PORT.'),
+    PHONE_SERVER: z
+      .string()
+      .optional()
+      .describe('SIP server that provisioned phones are told; without it the address of the embedded engine.'),
+    PHONE_TRANSPORT: z
+      .enum(['udp', 'tcp', 'tls'], 'must be udp, tcp or tls')
+      .default('udp')
+      .describe('Transport that provisioned phones register by.'),
     ADVERTISED_ADDRESS: z
       .ipv4('must be an IPv4 address')
       .optional()

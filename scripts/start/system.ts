@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child } from './child.ts';
 import type { Settings } from './config.ts';
+import { phoneServer } from './phone-address.ts';
 import { freePorts } from './ports.ts';
 
 /** Our three processes, in the order they start. */
@@ -74,7 +75,12 @@ export const environments = (settings: Settings, around: Surroundings): Partial<
       ? `freeswitch://${engine.eventSocketPassword}@127.0.0.1:${engine.eventSocketPort}`
       : (settings.MEDIA_SERVERS ?? ''),
   };
-  const http = { HTTP_PORT: String(settings.HTTP_PORT), PUBLIC_URL: settings.PUBLIC_URL ?? '' };
+  const http = {
+    HTTP_PORT: String(settings.HTTP_PORT),
+    PUBLIC_URL: settings.PUBLIC_URL ?? '',
+    PHONE_SERVER: phoneServer(settings),
+    PHONE_TRANSPORT: settings.PHONE_TRANSPORT,
+  };
   return {
     ...(engine ? { engine: { ...shared, ...engineEnvironment(settings, engine, around.redisUrl) } } : {}),
     'media-app': { ...shared, ...stores, ...servers },

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import QRCode from 'qrcode';
 import type { Welcome } from '#contract/welcome';
 import type { Settings } from './config.ts';
+import { phoneAddress } from './phone-address.ts';
 import { localUrl } from './system.ts';
 
 /** Reads DATA_DIR/welcome.json; `undefined` when it does not exist (an installation older than this folder). */
@@ -14,16 +14,6 @@ export const readWelcome = (dataDir: string): Welcome | undefined => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-};
-
-/** The address a phone on the network dials: the advertised one, the bound one, or the first that leads outside. */
-const phoneAddress = (settings: Settings): string => {
-  if (settings.ADVERTISED_ADDRESS) return settings.ADVERTISED_ADDRESS;
-  if (settings.HOST !== '0.0.0.0' && settings.HOST !== '::') return settings.HOST;
-  const outside = Object.values(networkInterfaces())
-    .flat()
-    .find(address => address?.family === 'IPv4' && !address.internal);
-  return outside?.address ?? '127.0.0.1';
 };
 
 const ONE = '6f1b0c4e-0000-4000-8000-000000000002';
