@@ -26,8 +26,14 @@ export const parseSipUri = (text: string): SipUri | undefined => {
   }
 };
 
+/** A display name in quotes may hold anything, angle brackets too (RFC 3261 section 25.1, quoted-string). */
+const QUOTED_NAME = /^\s*"(?:[^"\\]|\\.)*"/;
+
 /** The URI inside a From, To or Contact value: `"Ann" <sip:a@b>;tag=x` gives `sip:a@b`. */
-export const uriOf = (header: string): string => /<([^>]*)>/.exec(header)?.[1] ?? header.split(';')[0]?.trim() ?? '';
+export const uriOf = (header: string): string => {
+  const rest = header.replace(QUOTED_NAME, '');
+  return /<([^>]*)>/.exec(rest)?.[1] ?? rest.split(';')[0]?.trim() ?? '';
+};
 
 /** A display name safe inside quotes in a SIP header. */
 export const quoted = (name: string): string => `"${stripLineBreaks(name).replace(/["\\]/g, '').slice(0, 128)}"`;
