@@ -89,7 +89,7 @@ export const STORED_EVENTS = [
 ] as const;
 
 /** Events of what media-app finds out and no row keeps: phones that come and go, sources that are banned. */
-export const NOTICE_EVENTS = ['extension_registered', 'extension_unregistered', 'ban_created', 'ban_deleted'] as const;
+export const NOTICE_EVENTS = ['ban_created', 'ban_deleted'] as const;
 export type NoticeEventType = (typeof NOTICE_EVENTS)[number];
 
 /** An entry of `keys.stream` that only causes an event. */

@@ -44,8 +44,6 @@ const MEANINGS: Record<string, string> = {
   conferencecall_leaving: 'It is on its way out.',
   conferencecall_leaved: 'It is out.',
   recording_started: 'It runs.',
-  extension_registered: 'Its first phone registered.',
-  extension_unregistered: 'Its last phone is gone: it said so, its time ran out, or it could not be reached.',
   ban_deleted: 'It ended, or was lifted.',
   recording_finished: 'It is over; its files are there or on their way.',
 };
