@@ -36,13 +36,16 @@ export class Carriers {
   readonly #sip: SipServers;
   readonly #places: CallPlaces;
   readonly #log: Log;
+  readonly #now: () => number;
   readonly #circuits = new Map<string, Circuit>();
 
-  constructor(redis: Redis, node: string, sip: SipServers, log: Log) {
+  /** @param now milliseconds since the epoch */
+  constructor(redis: Redis, node: string, sip: SipServers, log: Log, now: () => number = Date.now) {
     this.#redis = redis;
     this.#sip = sip;
-    this.#places = new CallPlaces(redis, node);
+    this.#places = new CallPlaces(redis, node, now);
     this.#log = log;
+    this.#now = now;
   }
 
   get places(): CallPlaces {
@@ -77,7 +80,7 @@ export class Carriers {
   }
 
   #isOpen(providerId: string): boolean {
-    return (this.#circuits.get(providerId)?.open_until ?? 0) > Date.now();
+    return (this.#circuits.get(providerId)?.open_until ?? 0) > this.#now();
   }
 
   #note({ id, name }: Provider, ok: boolean): void {
@@ -86,7 +89,7 @@ export class Carriers {
     circuit.failures += 1;
     this.#circuits.set(id, circuit);
     if (circuit.failures < MOST_FAILURES) return;
-    circuit.open_until = Date.now() + OPEN_MS;
+    circuit.open_until = this.#now() + OPEN_MS;
     this.#log.warn({ provider_id: id, name, failures: circuit.failures }, 'a carrier keeps failing and is tried last');
   }
 }

@@ -16,10 +16,13 @@ type TakeScript = (...args: string[]) => Promise<'ok' | Refusal>;
 export class CallPlaces {
   readonly #redis: Redis;
   readonly #node: string;
+  readonly #now: () => number;
 
-  constructor(redis: Redis, node: string) {
+  /** @param now milliseconds since the epoch */
+  constructor(redis: Redis, node: string, now: () => number = Date.now) {
     this.#redis = redis;
     this.#node = node;
+    this.#now = now;
     const lua = readFileSync(new URL('places.lua', import.meta.url), 'utf8');
     redis.defineCommand('takePlace', { numberOfKeys: 2, lua });
   }
@@ -27,7 +30,7 @@ export class CallPlaces {
   /** Takes a place in a scope, or says why there is none. */
   async take(scope: string, { most_calls, most_calls_per_second }: Ceiling): Promise<Place | Refusal> {
     const script = (this.#redis as unknown as { takePlace: TakeScript }).takePlace.bind(this.#redis);
-    const limits = [String(most_calls), String(most_calls_per_second), String(Date.now()), keys.node('')];
+    const limits = [String(most_calls), String(most_calls_per_second), String(this.#now()), keys.node('')];
     const answer = await script(keys.callPlaces(scope), keys.callRate(scope), this.#node, ...limits);
     return answer === 'ok' ? new Place(() => this.#giveBack(scope)) : answer;
   }
