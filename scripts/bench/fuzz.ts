@@ -69,12 +69,11 @@ const snapshot = async (api: TestApi, consumer: Consumer): Promise<string> => {
   return [...rows.map(({ name, sum }) => `${name} ${sum}`), ...keys].join('\n');
 };
 
+/** What came (+) and what went (-). */
 const difference = (before: string, after: string): string => {
-  const known = new Set(before.split('\n'));
-  return after
-    .split('\n')
-    .filter(line => !known.has(line))
-    .join(', ');
+  const [old, now] = [before.split('\n'), after.split('\n')];
+  const [gone, come] = [old.filter(line => !now.includes(line)), now.filter(line => !old.includes(line))];
+  return [...come.map(line => `+${line}`), ...gone.map(line => `-${line}`)].join(', ');
 };
 
 /** What is wrong with one answer, if anything. */
