@@ -4,6 +4,7 @@ import { startTestApi, type TestApi } from '../../test/support/api.ts';
 import { stopDatabases } from '../../test/support/database.ts';
 import { openApiDocument } from '../../control-api/openapi.ts';
 import { FuzzRequests, type FuzzRequest } from './fuzz-requests.ts';
+import { changes, storedNow } from './stored.ts';
 
 /** What came of a run: how many answers by status, and what went wrong, a paragraph each. */
 export interface FuzzResult {
@@ -19,9 +20,6 @@ interface Seen {
 }
 
 const BATCH = 40;
-/** Kept keys of requests, and what BullMQ and limits keep, are no change of anybody's data. */
-const OWN_TABLES = ['idempotency_keys'];
-const OWN_KEYS = /^(bull:|tl:limit:|tl:node)/;
 /** Lists whose records the fuzz tries to spoil. */
 const SEEDED = [
   '/v1.0/flows',
@@ -52,29 +50,6 @@ const ask = (url: string, agent: Agent, request: FuzzRequest): Promise<Seen> =>
     sent.on('error', reject);
     sent.end(request.body);
   });
-
-/** A checksum of everything stored: all tables and the keys of Redis. */
-const snapshot = async (api: TestApi, consumer: Consumer): Promise<string> => {
-  const { rows: tables } = await api.database.db.raw<{ rows: { name: string }[] }>(
-    "select tablename as name from pg_tables where schemaname = 'public' order by 1",
-  );
-  const sums = tables
-    .filter(({ name }) => !OWN_TABLES.includes(name))
-    .map(
-      ({ name }) =>
-        `select '${name}' as name, md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as sum from ${name} t`,
-    );
-  const { rows } = await api.database.db.raw<{ rows: { name: string; sum: string }[] }>(sums.join(' union all '));
-  const keys = (await consumer.redis.keys('*')).filter(key => !OWN_KEYS.test(key)).sort();
-  return [...rows.map(({ name, sum }) => `${name} ${sum}`), ...keys].join('\n');
-};
-
-/** What came (+) and what went (-). */
-const difference = (before: string, after: string): string => {
-  const [old, now] = [before.split('\n'), after.split('\n')];
-  const [gone, come] = [old.filter(line => !now.includes(line)), now.filter(line => !old.includes(line))];
-  return [...come.map(line => `+${line}`), ...gone.map(line => `-${line}`)].join(', ');
-};
 
 /** What is wrong with one answer, if anything. */
 const complaintAbout = (seen: Seen): string | undefined => {
@@ -121,7 +96,7 @@ export const fuzz = async (count: number, seed: number): Promise<FuzzResult> => 
     for (let n = 0; n < 5; n++) await api.request('POST', '/v1.0/flows', { name: `fuzz ${n}` });
     const [token, known] = [await tokenOf(api), await idsOf(api)];
     const source = new FuzzRequests(openApiDocument() as Record<string, unknown>, seed, path => known.get(path) ?? []);
-    let before = await snapshot(api, consumer);
+    let before = await storedNow(api.database.db, consumer.redis);
     for (let done = 0; done < count; done += BATCH) {
       const requests = Array.from({ length: Math.min(BATCH, count - done) }, () => source.next());
       const headers = { Authorization: `Bearer ${token}` };
@@ -135,10 +110,11 @@ export const fuzz = async (count: number, seed: number): Promise<FuzzResult> => 
         const complaint = complaintAbout(one);
         if (complaint) result.complaints.push(complaint);
       }
-      const now = await snapshot(api, consumer);
+      const now = await storedNow(api.database.db, consumer.redis);
+      const changed = changes(before, now).join(', ');
       const refused = seen.every(({ status, request }) => status >= 400 || request.method === 'GET');
-      if (refused && now !== before)
-        result.complaints.push(`refused, and yet changed (${difference(before, now)}):\n${seen.map(shown).join('\n')}`);
+      if (refused && changed)
+        result.complaints.push(`refused, and yet changed (${changed}):\n${seen.map(shown).join('\n')}`);
       before = now;
     }
   } finally {
