@@ -5,6 +5,7 @@ import { readSources, type Source } from './support/sources.ts';
 
 /** Which rooms a room may import. Tests may look everywhere. */
 const MAY_IMPORT: Record<string, string[]> = {
+  client: [],
   contract: [],
   flow: ['contract'],
   outbound: ['contract'],
@@ -12,11 +13,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   'media-app': ['contract', 'flow', 'outbound'],
   engine: [],
   scripts: ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'test'], // the bench drives the tests' stack and phones
-  test: ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'scripts'],
+  test: ['client', 'contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'scripts'],
 };
 
 /** Packages that the pure rooms and the engine may use, besides Node. */
 const PACKAGES: Record<string, RegExp> = {
+  client: /^node:(crypto|timers\/promises)$/,
   contract: /^(zod|uuid|node:crypto)$/,
   flow: /^(zod|node:(buffer|crypto))$/,
   outbound: /^(node:.+|undici)$/,
@@ -64,6 +66,9 @@ const LISTED = ['flow/actions', 'engine/freeswitch/applications', 'engine/freesw
 
 /** Files that are run or loaded by their place, not imported. */
 const ENTRIES = /(^|\/)main\.ts$|^control-api\/migrations\/\d|\.test\.ts$|\.d\.ts$|^scripts\/test\/lane\.ts$/;
+
+/** Written by a script from another source of truth. */
+const GENERATED = 'client/types.ts';
 
 const MAX_FILE_LINES = 500;
 const MAX_FUNCTION_LINES = 60;
@@ -205,7 +210,10 @@ describe('tidy: names and shape', () => {
   it(`no file is longer than ${MAX_FILE_LINES} lines without saying why`, () => {
     none(
       product
-        .filter(source => source.lines > MAX_FILE_LINES && !/^\/\/ Long because /m.test(source.text))
+        .filter(
+          source =>
+            source.lines > MAX_FILE_LINES && source.path !== GENERATED && !/^\/\/ Long because /m.test(source.text),
+        )
         .map(source => `${source.path}: ${source.lines} lines`),
     );
   });

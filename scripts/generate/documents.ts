@@ -14,6 +14,7 @@ import { transferMachine } from '#contract/machines/transfer';
 import { settingsSchema as startSettings } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
 import { actionCatalogue } from './actions.ts';
+import { clientTypes } from './client-types.ts';
 import { configurationTable } from './configuration.ts';
 import { stateDiagram } from './diagrams.ts';
 import { eventCatalogue } from './events.ts';
@@ -60,10 +61,11 @@ const architecture = (): string => {
 
 /** Every generated document as it must be now. */
 export const generatedDocuments = (): GeneratedDocument[] => {
-  const openApi = openApiDocument();
-  const { schemas } = (openApi as { components: { schemas: Record<string, Property> } }).components;
+  const openApi = openApiDocument() as Record<string, unknown>;
+  const { schemas } = openApi['components'] as { schemas: Record<string, Property> };
   return [
     { path: 'control-api/openapi.json', content: `${JSON.stringify(openApi, null, 2)}\n` },
+    { path: 'client/types.ts', content: clientTypes(openApi) },
     { path: 'docs/actions.md', content: actionCatalogue() },
     { path: 'docs/events.md', content: eventCatalogue(schemas) },
     { path: 'ARCHITECTURE.md', content: architecture() },

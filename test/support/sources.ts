@@ -6,7 +6,17 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The rooms that hold our own TypeScript. */
-export const ROOMS = ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'scripts', 'test'] as const;
+export const ROOMS = [
+  'client',
+  'contract',
+  'flow',
+  'control-api',
+  'media-app',
+  'outbound',
+  'engine',
+  'scripts',
+  'test',
+] as const;
 
 /** One import of a file: what it spells, where that leads inside the project, and whether only types cross. */
 export interface Import {
