@@ -144,6 +144,11 @@ const updateMetadata = defineRoute({
     }),
 });
 
+/** With which of its accounts a customer pays. */
+export const billingAccountChoice = z.object({
+  billing_account_id: z.uuid().describe('A billing account of this customer.'),
+});
+
 const updateBillingAccount = defineRoute({
   method: 'put',
   path: '/customer/billing_account_id',
@@ -151,7 +156,7 @@ const updateBillingAccount = defineRoute({
   summary: 'Choose the billing account that the own account pays with; it must be its own',
   tag: 'Customer',
   permission: 'admin',
-  body: z.object({ billing_account_id: z.uuid().describe('A billing account of this customer.') }),
+  body: billingAccountChoice,
   response: schema,
   reasons: ['CUSTOMER_NOT_FOUND', 'BILLING_ACCOUNT_NOT_FOUND'],
   handle: ({ context, identity, body, request_id }) =>

@@ -8,8 +8,16 @@ import { isDuplicate, type Queryable, type Transaction } from '../db.ts';
 import type { Context } from '../http/context.ts';
 import { pageFrom, pageOf, pageQuery } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { mustBeAccountOf } from './billing-accounts.ts';
 import { idParams } from './crud.ts';
-import { customerFields, metadataSchema, publicCustomerSchema, showCustomer, tellCustomer } from './customer.ts';
+import {
+  billingAccountChoice,
+  customerFields,
+  metadataSchema,
+  publicCustomerSchema,
+  showCustomer,
+  tellCustomer,
+} from './customer.ts';
 import { changesOf, type Row } from './resource.ts';
 
 /** The account as super admins see it (accounts-and-plumbing 9.1). */
@@ -113,14 +121,22 @@ const get = defineRoute({
 interface Told {
   event_type?: 'customer_updated' | 'customer_identity_verification_updated';
   request_id: string;
+  /** Rejects what must not be; nothing is changed then. */
+  check?: (trx: Transaction) => Promise<void>;
 }
 
-const change = (context: Context, id: string, values: Record<string, unknown>, { event_type, request_id }: Told) =>
+const change = (
+  context: Context,
+  id: string,
+  values: Record<string, unknown>,
+  { event_type, request_id, check }: Told,
+) =>
   context.db
     .transaction(async (trx: Transaction) => {
       const rows = trx<Row>('customers').where({ id }).whereNull('tm_delete');
       const [row] = await rows.update({ ...values, tm_update: timestamp() }).returning('*');
       if (!row) throw missing();
+      await check?.(trx);
       await tellCustomer(trx, event_type ?? 'customer_updated', row, request_id);
       return show(row);
     })
@@ -147,6 +163,21 @@ const updateMetadata = defineRoute({
   reasons: ['CUSTOMER_NOT_FOUND'],
   handle: ({ context, params, body, request_id }) =>
     change(context, params.id, { metadata: JSON.stringify(body) }, { request_id }),
+});
+
+const updateBillingAccount = defineRoute({
+  ...one,
+  method: 'put',
+  path: '/customers/{id}/billing_account_id',
+  operation_id: 'update_customer_billing_account_id_by_id',
+  summary: 'Choose the billing account that one customer pays with; it must be its own',
+  body: billingAccountChoice,
+  reasons: ['CUSTOMER_NOT_FOUND', 'BILLING_ACCOUNT_NOT_FOUND'],
+  handle: ({ context, params, body, request_id }) =>
+    change(context, params.id, body, {
+      request_id,
+      check: trx => mustBeAccountOf(trx, params.id, body.billing_account_id),
+    }),
 });
 
 const verify = defineRoute({
@@ -199,6 +230,6 @@ const recover = defineRoute({
 
 /** Accounts, for super admins (accounts-and-plumbing 9.2). */
 export const customersRoutes: Route[] = [
-  ...[list, create, get, update, updateMetadata, verify],
+  ...[list, create, get, update, updateMetadata, updateBillingAccount, verify],
   ...[remove, freeze, recover],
 ];

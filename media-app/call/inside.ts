@@ -5,6 +5,7 @@ import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import type { Services } from '../services.ts';
 import type { InsideCallee } from '../sip/inside-leg.ts';
+import { isPaid } from './balance.ts';
 import { ANONYMOUS } from './caller-id.ts';
 import { CallSession } from './session.ts';
 
@@ -21,7 +22,8 @@ export interface InsideCall {
 
 /**
  * Starts the incoming side of a call inside the house: the number's flow, under the customer that owns the number
- * (accounts-and-plumbing 25.3). Resolves with why there is none: nobody has the number, or its customer takes no calls.
+ * (accounts-and-plumbing 25.3). Resolves with why there is none: nobody has the number, or its customer takes no calls or
+ * cannot pay for one (accounts-and-plumbing 14.7).
  */
 export const startInside = async (
   services: Services,
@@ -32,6 +34,7 @@ export const startInside = async (
   const flow = await services.directory.numberFlow(destination.target);
   if (!flow) return 'unallocated';
   if (flow.customer_status !== 'active' && flow.customer_status !== 'initial') return 'network_out_of_order';
+  if (!(await isPaid(services, flow.customer_id, 'call'))) return 'network_out_of_order';
   const now = timestamp();
   const caller = withheld ? { ...source, target: ANONYMOUS, target_name: '', name: '' } : source;
   const session = new CallSession(services, {

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { addAgent, reasonOf, tokenOf } from '../support/people.ts';
 
@@ -55,6 +56,22 @@ describe('customers, as super admins see to them', () => {
     assert.deepEqual(told(await ask('PUT', path, { webhook_method: 'SEND' })), [400, 'INVALID_WEBHOOK_METHOD']);
     assert.deepEqual(told(await ask('PUT', path, { email: (await open())['email'] })), [409, 'ALREADY_EXISTS']);
     assert.deepEqual((await ask('PUT', `${path}/metadata`, { rtp_debug: true })).body['metadata'], { rtp_debug: true });
+  });
+
+  it('pay with the account of theirs that is chosen for them, and with nobody else’s', async () => {
+    const [customer, other] = [await open(), await open()];
+    const path = `/${String(customer['id'])}/billing_account_id`;
+    const account = { id: newId(), customer_id: customer['id'], tm_create: timestamp() };
+    await api.database.db('billing_accounts').insert(account);
+    const chosen = await ask('PUT', path, { billing_account_id: account.id });
+    assert.deepEqual([chosen.status, chosen.body['billing_account_id']], [200, account.id]);
+    assert.deepEqual(await eventsOf(customer['id']), ['customer_created', 'customer_updated']);
+    const foreign = await ask('PUT', path, { billing_account_id: other['billing_account_id'] });
+    assert.deepEqual(told(foreign), [404, 'BILLING_ACCOUNT_NOT_FOUND']);
+    assert.deepEqual(told(await ask('PUT', path, {})), [400, 'INVALID_ARGUMENT']);
+    const nobody = await ask('PUT', `/${newId()}/billing_account_id`, { billing_account_id: account.id });
+    assert.deepEqual(told(nobody), [404, 'CUSTOMER_NOT_FOUND']);
+    assert.deepEqual((await ask('GET', `/${String(customer['id'])}`)).body, chosen.body);
   });
 
   it('have their identity verified, and are told', async () => {

@@ -50,7 +50,7 @@ const schemaOf = (part: unknown): Json | undefined => {
 
 const operationOf = (name: string): Json | undefined => {
   const [method = '', path = ''] = name.split(' ');
-  const bare = (text: string): string => text.replace(/\{\w+\}/g, '{}');
+  const bare = (text: string): string => text.replace(/\{[\w-]+\}/g, '{}');
   const paths = document['paths'] as Record<string, Json>;
   const found = Object.keys(paths).find(each => bare(each) === bare(`/v1.0${path}`));
   return found === undefined ? undefined : (paths[found]?.[method] as Json | undefined);

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
+import { otherCustomer } from '../support/other-customer.ts';
 import { Rooms } from '../support/rooms.ts';
 import { sharedStack, type ApiAnswer } from '../support/stack.ts';
 
@@ -102,6 +103,33 @@ describe('a call that somebody pays for', function () {
     const dialled = await phone.dial(office.stack.welcome.number);
     await dialled.answered();
     await dialled.hangup();
+  });
+
+  it('a number whose owner has no money takes no call from inside either, and none is recorded of it', async () => {
+    const other = await otherCustomer(office.stack);
+    const flow = await other.api('POST', '/flows', { name: 'tone', actions: [{ type: 'answer' }, play] });
+    const number = '+899777000001';
+    const bought = await other.api('POST', '/numbers', {
+      number,
+      type: 'virtual',
+      name: 'line',
+      call_flow_id: flow.body.id as string,
+    });
+    assert.deepEqual([flow.status, bought.status], [200, 200], JSON.stringify(bought.body));
+    const funds = (balance_token: number) =>
+      database.query('update billing_accounts set balance_token = $1 where customer_id = $2', [
+        balance_token,
+        other.id,
+      ]);
+    const phone = await office.registered('1001');
+    await funds(0);
+    const refused = await phone.dial(number);
+    assert.equal((await refused.ended()).status, 500);
+    assert.deepEqual((await other.api('GET', '/calls')).body.result, []);
+    await funds(1);
+    const taken = await phone.dial(number);
+    await taken.answered();
+    await taken.hangup();
   });
 
   it('a call that lost its money goes on, but is not recorded and comes into no conference', async () => {

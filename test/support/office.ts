@@ -10,6 +10,13 @@ import { eventually } from './eventually.ts';
 import { TestPhone, type TestPhoneOptions } from './phone.ts';
 import type { Stack } from './stack.ts';
 
+/** What a phone needs to be an extension. */
+export interface PhoneAccount {
+  username: string;
+  password: string;
+  domain_name: string;
+}
+
 /** The phones of one small office on a stack, and eyes on what the platform says about their calls. */
 export class Office {
   readonly stack: Stack;
@@ -29,6 +36,11 @@ export class Office {
   async phone(extension: string, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
     const account = this.stack.welcome.extensions.find(one => one.extension === extension);
     assert(account, `no extension ${extension}`);
+    return this.phoneOf(account, options);
+  }
+
+  /** A phone with the account of any extension; not registered yet. */
+  async phoneOf(account: PhoneAccount, options: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
     const { username, password, domain_name } = account;
     const phone = await TestPhone.start({
       username,
