@@ -99,7 +99,8 @@ const createFlow = async (trx: Transaction, customer_id: string): Promise<string
   const id = newId();
   const actions = JSON.stringify(validateActions(welcomeActions()));
   const detail = 'What callers of the first number hear.';
-  await trx('flows').insert({ id, customer_id, name: 'Welcome', detail, actions, tm_create: timestamp() });
+  const direct_hash = newDirectHash();
+  await trx('flows').insert({ id, customer_id, name: 'Welcome', detail, actions, direct_hash, tm_create: timestamp() });
   return id;
 };
 

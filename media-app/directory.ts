@@ -55,7 +55,10 @@ const DIRECT = `
   WHERE direct_hash = $1 AND tm_delete IS NULL
   UNION ALL
   SELECT 'conference', id, customer_id, id::text FROM conferences
-  WHERE data ->> 'direct_hash' = $1 AND tm_delete IS NULL`;
+  WHERE data ->> 'direct_hash' = $1 AND tm_delete IS NULL
+  UNION ALL
+  SELECT 'flow', id, customer_id, id::text FROM flows
+  WHERE direct_hash = $1 AND direct_hash <> '' AND tm_delete IS NULL`;
 
 /** An address belongs to an agent when type and target are the same, of an extension also when its key is. */
 const AGENT_OF = `
@@ -101,7 +104,7 @@ const SOURCE_NUMBER = `SELECT n.number FROM numbers n LEFT JOIN outbound_configs
 
 /** What a direct hash leads to (accounts-and-plumbing 20.2). */
 export interface DirectResource {
-  type: 'extension' | 'conference';
+  type: 'extension' | 'conference' | 'flow';
   id: string;
   customer_id: string;
   /** What it is dialled by inside its customer. */

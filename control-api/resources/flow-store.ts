@@ -32,7 +32,11 @@ export const flows = defineResource({
     on_complete_flow_id: reference('Run when the flow has ended.'),
   },
   changeable: ['name', 'detail', 'actions', 'on_complete_flow_id'],
-  shown: { type: z.string().describe('Always flow.'), actions: z.array(actionSchema) },
+  shown: {
+    type: z.string().describe('Always flow.'),
+    actions: z.array(actionSchema),
+    direct_hash: z.string().describe('Forms the direct SIP URI; who dials it runs the flow.'),
+  },
 });
 
 const TEMPORARY_LIFETIME_MS = 24 * 3600 * 1000;

@@ -1,8 +1,10 @@
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID } from '#contract/ids';
 import { validateActions } from '#flow/validate';
+import { newDirectHash } from '../auth/secrets.ts';
 import type { Route, RouteRequest } from '../http/route.ts';
 import { crud } from './crud.ts';
+import { regenerateHash } from './direct-hash.ts';
 import { flows, mustBeFlow } from './flow-store.ts';
 import { clearFlow } from './numbers.ts';
 import type { Row } from './resource.ts';
@@ -24,7 +26,7 @@ const routes = crud(flows, {
   async prepare(request, { actions, ...body }) {
     await mustBeFlow(request.context.db, request.identity.customer_id, body.on_complete_flow_id);
     await withinCap(request);
-    return { ...body, actions: validateActions(actions) };
+    return { ...body, actions: validateActions(actions), direct_hash: newDirectHash() };
   },
   /** PUT replaces: an on-complete flow left out is unset (voice-and-flows 2.2). */
   async revise(request, { actions, on_complete_flow_id = EMPTY_ID, ...body }) {
@@ -35,4 +37,4 @@ const routes = crud(flows, {
   removing: request => (trx, row: Row) => clearFlow(trx, row.customer_id, row.id, request.request_id),
 });
 
-export const flowRoutes: Route[] = Object.values(routes);
+export const flowRoutes: Route[] = [...Object.values(routes), ...regenerateHash(flows)];

@@ -166,11 +166,19 @@ export class InviteHandler {
     const direct = await this.#services.directory.direct(hash);
     if (!direct) return this.#refuse(response, 404, {}, 'nothing has this direct hash');
     if (direct.type === 'conference') return this.#toConference(request, response, direct.id, hash);
-    const { customer_id, key } = direct;
-    const [source, destination] = [sipSource(request), address('extension', key, key)];
-    const customer = await this.#services.directory.customer(customer_id);
+    const { customer_id, id, key } = direct;
+    const { directory } = this.#services;
+    const customer_status = (await directory.customer(customer_id))?.status ?? '';
+    const source = sipSource(request);
+    if (direct.type === 'flow') {
+      const flow = await directory.flow(customer_id, id);
+      if (!flow) return this.#refuse(response, 404, {}, 'the flow of this direct hash is gone');
+      const destination = address('sip', `${hash}@sip.${this.#services.settings.SIP_DOMAIN}`);
+      return { customer_id, customer_status, source, destination, flow };
+    }
+    const destination = address('extension', key, key);
     const flow = inlineFlow(customer_id, [action('connect', { source, destinations: [destination] })]);
-    return { customer_id, customer_status: customer?.status ?? '', source, destination, flow };
+    return { customer_id, customer_status, source, destination, flow };
   }
 
   /** A conference that can be joined here; `undefined` after the request was refused. */

@@ -9,7 +9,6 @@ export const LEFT_OUT: { pattern: RegExp; reason: string; coming?: true }[] = [
     pattern: / \/billing_account.*paddle_/,
     reason: 'Money comes by the operator’s own ways; no payment company is built in.',
   },
-  { pattern: / \/flows.*direct[-_]hash/, reason: 'Nobody dials a flow directly; a number leads to it.', coming: true },
   { pattern: / \/contact_addresses.* answer\.type=/, reason: 'Contacts are known by tel, email and web_session only.' },
   { pattern: / \/conversation_accounts.* answer\.(secret|token)$/, reason: 'Secrets go in and never come out.' },
   { pattern: / \/accesskeys.* answer\.token$/, reason: 'The token is shown once, by POST; only its hash is kept.' },
