@@ -767,6 +767,8 @@ export type Flow = {
   on_complete_flow_id: string;
   /** Always flow. */
   type: string;
+  /** Forms the direct SIP URI; who dials it runs the flow. */
+  direct_hash: string;
   /** When it was created, UTC. */
   tm_create: string;
   /** When it was last changed. */
@@ -3130,6 +3132,18 @@ export interface Operations {
     };
     response: CustomerAdmin;
   };
+  /** Choose the billing account that one customer pays with; it must be its own */
+  update_customer_billing_account_id_by_id: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    body: {
+      /** A billing account of this customer. */
+      billing_account_id: string;
+    };
+    response: CustomerAdmin;
+  };
   /** Say whether the identity of one customer is proved; normal numbers and telephone calls need `verified` */
   update_customer_identity_verification_status: {
     params: {
@@ -3433,6 +3447,22 @@ export interface Operations {
   };
   /** Delete one flow */
   delete_flow: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: Flow;
+  };
+  /** Give one flow a new direct hash; the old one is dead at once */
+  flow_direct_hash_regenerate: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: Flow;
+  };
+  /** Give one flow a new direct hash; the old one is dead at once */
+  flow_direct_hash_regenerate_underscored: {
     params: {
       /** The id of the record. */
       id: string;
@@ -6030,6 +6060,7 @@ export const ROUTES = {
   update_customer_by_id: {"method":"PUT","path":"/v1.0/customers/{id}","keyed":false},
   delete_customer: {"method":"DELETE","path":"/v1.0/customers/{id}","keyed":false},
   update_customer_metadata_by_id: {"method":"PUT","path":"/v1.0/customers/{id}/metadata","keyed":false},
+  update_customer_billing_account_id_by_id: {"method":"PUT","path":"/v1.0/customers/{id}/billing_account_id","keyed":false},
   update_customer_identity_verification_status: {"method":"PUT","path":"/v1.0/customers/{id}/identity_verification_status","keyed":false},
   freeze_customer: {"method":"POST","path":"/v1.0/customers/{id}/freeze","keyed":true},
   recover_customer: {"method":"POST","path":"/v1.0/customers/{id}/recover","keyed":true},
@@ -6059,6 +6090,8 @@ export const ROUTES = {
   get_flow: {"method":"GET","path":"/v1.0/flows/{id}","keyed":false},
   update_flow: {"method":"PUT","path":"/v1.0/flows/{id}","keyed":false},
   delete_flow: {"method":"DELETE","path":"/v1.0/flows/{id}","keyed":false},
+  flow_direct_hash_regenerate: {"method":"POST","path":"/v1.0/flows/{id}/direct-hash-regenerate","keyed":true},
+  flow_direct_hash_regenerate_underscored: {"method":"POST","path":"/v1.0/flows/{id}/direct_hash_regenerate","keyed":true},
   create_groupcall: {"method":"POST","path":"/v1.0/groupcalls","keyed":true},
   list_groupcalls: {"method":"GET","path":"/v1.0/groupcalls","keyed":false},
   get_groupcall: {"method":"GET","path":"/v1.0/groupcalls/{id}","keyed":false},

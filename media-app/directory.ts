@@ -102,6 +102,9 @@ const SOURCE_NUMBER = `SELECT n.number FROM numbers n LEFT JOIN outbound_configs
     AND (n.number = $2 OR o.id IS NOT NULL)
   ORDER BY n.number = $2 DESC LIMIT 1`;
 
+/** Whether phones of a customer in this status may register, and calls to it are taken (accounts-and-plumbing 5). */
+export const isAdmitted = (status: string): boolean => status === 'active' || status === 'initial';
+
 /** What a direct hash leads to (accounts-and-plumbing 20.2). */
 export interface DirectResource {
   type: 'extension' | 'conference' | 'flow';

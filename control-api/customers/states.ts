@@ -9,6 +9,7 @@ import { post } from '../mail/outbox.ts';
 import { tellCustomer } from '../resources/customer.ts';
 import type { Row } from '../resources/resource.ts';
 import { endLive } from './end-live.ts';
+import { forgetPhones } from './forget-phones.ts';
 import { removeBelongings } from './belongings.ts';
 
 /** A customer's row with what its states ask. */
@@ -95,9 +96,9 @@ const forgotten = (id: string, sipDomain: string) => ({
 });
 
 /**
- * Deletes an account and all that belongs to it, for good. Deleting twice is no error. Calls and rooms end after the
- * commit; should this process die in between, the job of accounts ends them (jobs/accounts.ts). An account that is in none
- * of the states `from` stays as it is.
+ * Deletes an account and all that belongs to it, for good. Deleting twice is no error. Calls and rooms end, and phones
+ * are forgotten, after the commit; should this process die in between, the job of accounts ends the calls
+ * (jobs/accounts.ts). An account that is in none of the states `from` stays as it is, and so do its calls.
  */
 export const removeCustomer = async (
   context: Context,
@@ -115,8 +116,11 @@ export const removeCustomer = async (
     await removeBelongings(trx, id);
     return write(trx, id, { webhook_uri: '', tm_delete: gone.tm_delete });
   });
+  if (removed['status'] !== 'deleted') return removed;
   context.mail.wake();
   context.recordingFiles.sweep();
   await endLive(context, id, request_id, ['call', 'conference']);
+  for (const extension_id of await context.db('extensions').where({ customer_id: id }).pluck<string[]>('id'))
+    forgetPhones(context, { customer_id: id, extension_id, request_id });
   return removed;
 };

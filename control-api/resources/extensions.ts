@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { newDirectHash } from '../auth/secrets.ts';
+import { forgetPhones } from '../customers/forget-phones.ts';
 import type { Queryable } from '../db.ts';
-import type { Route, RouteRequest } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 import { crud } from './crud.ts';
 import { regenerateHash } from './direct-hash.ts';
 import { detailField, nameField } from './fields.ts';
@@ -54,21 +55,13 @@ export const extensionColumns = async (
   return { username: extension, domain_name, direct_hash: newDirectHash() };
 };
 
-/** The row is gone, so phones can register no more; that they are forgotten at once needs no request to wait. */
-const forgetPhones = (request: RouteRequest, id: string, customer_id: string): void => {
-  const { context, request_id } = request;
-  context.commands
-    .tell('extension.unregister', { customer_id, request_id, body: { extension_id: id } })
-    .catch((error: unknown) => context.log.warn({ err: error, extension_id: id }, 'phones not forgotten'));
-};
-
 const routes = crud(extensions, {
   async prepare({ context, identity }, body) {
     const set = await extensionColumns(context.db, context.sipDomain, identity.customer_id, body.extension);
     return { ...body, ...set };
   },
-  async removed(request, id, customerId) {
-    forgetPhones(request, id, customerId);
+  async removed({ context, request_id }, extension_id, customer_id) {
+    forgetPhones(context, { customer_id, extension_id, request_id });
   },
 });
 

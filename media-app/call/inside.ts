@@ -5,6 +5,7 @@ import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import type { Services } from '../services.ts';
 import type { InsideCallee } from '../sip/inside-leg.ts';
+import { isAdmitted } from '../directory.ts';
 import { isPaid } from './balance.ts';
 import { ANONYMOUS } from './caller-id.ts';
 import { CallSession } from './session.ts';
@@ -33,7 +34,7 @@ export const startInside = async (
   if (hops >= MOST_HOPS) return 'failure';
   const flow = await services.directory.numberFlow(destination.target);
   if (!flow) return 'unallocated';
-  if (flow.customer_status !== 'active' && flow.customer_status !== 'initial') return 'network_out_of_order';
+  if (!isAdmitted(flow.customer_status)) return 'network_out_of_order';
   if (!(await isPaid(services, flow.customer_id, 'call'))) return 'network_out_of_order';
   const now = timestamp();
   const caller = withheld ? { ...source, target: ANONYMOUS, target_name: '', name: '' } : source;

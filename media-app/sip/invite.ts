@@ -6,6 +6,7 @@ import { EMPTY_ID, isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
 import { isPaid } from '../call/balance.ts';
+import { isAdmitted } from '../directory.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import type { Services } from '../services.ts';
@@ -16,9 +17,6 @@ import { parseReplaces } from './replaces.ts';
 import type { SipServer } from './servers.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import { isAddress, parseSipUri, uriOf } from './uri.ts';
-
-/** Customers whose calls are taken (accounts-and-plumbing 5). */
-const ADMITTED = new Set(['active', 'initial']);
 
 /** The user part of a direct SIP URI (accounts-and-plumbing 17). */
 const DIRECT = /^direct\.[0-9a-f]{12}$/i;
@@ -87,7 +85,7 @@ export class InviteHandler {
     if (!arrival && [403, 404].includes(response.status) && !request.has('authorization'))
       this.#services.guard.offend(request, 'unknown_destinations', 'INVITE to nobody.');
     if (!arrival || gone.canceled) return;
-    if (!ADMITTED.has(arrival.customer_status)) return response.send(500, 'Account Not Active');
+    if (!isAdmitted(arrival.customer_status)) return response.send(500, 'Account Not Active');
     const { directory, media, log } = this.#services;
     const [owner_id, paid] = await Promise.all([
       directory.agentOf(arrival.customer_id, arrival.source),

@@ -1,3 +1,4 @@
+import { isAdmitted } from '../directory.ts';
 import type { Log } from '../log.ts';
 import type { Authenticator } from './authenticate.ts';
 import { bindingsOf, pathOf, type Binding } from './bindings.ts';
@@ -32,6 +33,8 @@ export class Registrar {
     const caller = await this.#authenticator.authenticate(request, response);
     if (!caller) return;
     const bindings = bindingsOf(request);
+    const adds = bindings !== '*' && bindings.some(one => one.expires > 0);
+    if (adds && !isAdmitted(caller.customer.status)) return response.send(403, 'Account Not Active');
     if (bindings !== '*' && bindings.some(one => one.expires > 0 && one.expires < EXPIRES_MIN_S)) {
       return response.send(423, { headers: { 'Min-Expires': String(EXPIRES_MIN_S) } });
     }

@@ -107,13 +107,16 @@ describe('a call that somebody pays for', function () {
 
   it('a number whose owner has no money takes no call from inside either, and none is recorded of it', async () => {
     const other = await otherCustomer(office.stack);
-    const flow = await other.api('POST', '/flows', { name: 'tone', actions: [{ type: 'answer' }, play] });
+    const flow = await other.api<{ id: string }>('POST', '/flows', {
+      name: 'tone',
+      actions: [{ type: 'answer' }, play],
+    });
     const number = '+899777000001';
     const bought = await other.api('POST', '/numbers', {
       number,
       type: 'virtual',
       name: 'line',
-      call_flow_id: flow.body.id as string,
+      call_flow_id: flow.body.id,
     });
     assert.deepEqual([flow.status, bought.status], [200, 200], JSON.stringify(bought.body));
     const funds = (balance_token: number) =>
@@ -125,7 +128,7 @@ describe('a call that somebody pays for', function () {
     await funds(0);
     const refused = await phone.dial(number);
     assert.equal((await refused.ended()).status, 500);
-    assert.deepEqual((await other.api('GET', '/calls')).body.result, []);
+    assert.deepEqual((await other.api<{ result: unknown[] }>('GET', '/calls')).body.result, []);
     await funds(1);
     const taken = await phone.dial(number);
     await taken.answered();

@@ -22,9 +22,9 @@ describe('the direct hash of a flow', function () {
   });
 
   it('is dialled by anybody, who hears the flow; a new one takes its place at once, and a deleted flow has none', async () => {
-    const { api } = office.stack;
+    const { stack } = office;
     const actions = [{ type: 'answer' }, { type: 'play', option: { stream_urls: ['tone_stream://%(60000,0,900)'] } }];
-    const { body: flow } = await api<DirectFlow>('POST', '/flows', { name: 'Door', actions });
+    const { body: flow } = await stack.api<DirectFlow>('POST', '/flows', { name: 'Door', actions });
     const stranger = await office.phone('1001', { username: 'stranger', domain: 'somewhere.example' });
     const dial = (hash: string) => stranger.dial(`sip:${hash}@sip.trunkline.localhost`);
     const first = await dial(flow.direct_hash);
@@ -34,18 +34,20 @@ describe('the direct hash of a flow', function () {
     assert.equal(call?.destination.target, `sip:${flow.direct_hash}@sip.trunkline.localhost`);
     assert.notEqual(call?.activeflow_id, EMPTY_ID);
     await first.hangup();
-    const { body: again } = await api<DirectFlow>('POST', `/flows/${flow.id}/direct-hash-regenerate`);
+    const { body: again } = await stack.api<DirectFlow>('POST', `/flows/${flow.id}/direct-hash-regenerate`);
     assert.match(again.direct_hash, /^direct\.[0-9a-f]{12}$/);
     assert.equal((await (await dial(flow.direct_hash)).ended()).status, 404);
     const second = await dial(again.direct_hash);
     await second.hearsOnly([900]);
     await second.hangup();
     const directs = async (): Promise<string[]> =>
-      (await api<{ result: { resource_id: string; hash: string }[] }>('GET', '/directs?page_size=100')).body.result
+      (
+        await stack.api<{ result: { resource_id: string; hash: string }[] }>('GET', '/directs?page_size=100')
+      ).body.result
         .filter(direct => direct.resource_id === flow.id)
         .map(direct => direct.hash);
     assert.deepEqual(await directs(), [again.direct_hash]);
-    assert.equal((await api('DELETE', `/flows/${flow.id}`)).status, 200);
+    assert.equal((await stack.api('DELETE', `/flows/${flow.id}`)).status, 200);
     assert.equal((await (await dial(again.direct_hash)).ended()).status, 404);
     assert.deepEqual(await directs(), []);
     await eventually(
