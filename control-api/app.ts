@@ -23,6 +23,7 @@ import { Idempotency } from './http/idempotency.ts';
 import { RateLimits } from './http/rate-limits.ts';
 import { createServer as createHttpSide } from './http/server.ts';
 import { startCarrierHealth } from './jobs/carrier-health.ts';
+import { startDeliveryExpiry } from './jobs/delivery-expiry.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { startKeyExpiry } from './jobs/key-expiry.ts';
 import { startRagIngestion } from './jobs/rag-ingestion.ts';
@@ -165,6 +166,7 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   const sweeps = [
     startFlowExpiry(db, log),
     startKeyExpiry(db, log),
+    startDeliveryExpiry(db, log),
     startRagIngestion(db, log),
     startAccountJobs(context),
   ];

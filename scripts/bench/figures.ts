@@ -6,10 +6,10 @@ export const percentile = (samples: readonly number[], share: number): number =>
 
 export interface Figure {
   name: string;
-  unit: 'ms' | 'calls/s';
+  unit: 'ms' | 'calls/s' | 'requests/s';
   ours: number;
   bare: number;
-  /** What we aim for: ours divided by bare, at most or at least. */
+  /** What we aim for: ours divided by bare, at most or at least; neither: for information. */
   aim: { most?: number; least?: number };
 }
 
@@ -18,6 +18,7 @@ export const lineOf = ({ name, unit, ours, bare, aim }: Figure): string => {
   const ratio = ours / bare;
   const met = ratio <= (aim.most ?? Infinity) && ratio >= (aim.least ?? 0);
   const goal = aim.most ? `≤ ${aim.most}` : `≥ ${aim.least}`;
-  const cell = (value: number) => `${value.toFixed(1)} ${unit}`.padStart(14);
-  return `${name.padEnd(34)}${cell(ours)}${cell(bare)}${ratio.toFixed(2).padStart(8)}   ${goal} ${met ? 'met' : 'missed'}`;
+  const said = aim.most || aim.least ? `${goal} ${met ? 'met' : 'missed'}` : '';
+  const cell = (value: number) => `${value.toFixed(1)} ${unit}`.padStart(18);
+  return `${name.padEnd(34)}${cell(ours)}${cell(bare)}${ratio.toFixed(2).padStart(8)}   ${said}`.trimEnd();
 };

@@ -62,7 +62,7 @@ export const latencyBench = async (): Promise<void> => {
     console.log(
       `${cpus().length} cores, Node ${process.version}, ${PLAN.calls} calls a figure, both systems on an engine of their own in one run\n`,
     );
-    console.log(`${''.padEnd(34)}${'ours'.padStart(14)}${'bare script'.padStart(14)}${'ratio'.padStart(8)}   aim`);
+    console.log(`${''.padEnd(34)}${'ours'.padStart(18)}${'bare script'.padStart(18)}${'ratio'.padStart(8)}   aim`);
     for (const figure of figures) console.log(lineOf(figure));
     console.log(`failed calls under load: ours ${ours?.failed}, bare script ${bare?.failed}`);
   } finally {

@@ -1,4 +1,5 @@
 import { stopShared } from '../../test/support/stack.ts';
+import { apiBench } from './api.ts';
 import { amdBench } from './amd.ts';
 import { durabilityBench } from './durability.ts';
 import { flowsBench } from './flows.ts';
@@ -9,6 +10,7 @@ import { streamBench } from './stream.ts';
 /** What can be measured: `npm run bench` is calls, `npm run bench -- stream 10` another. */
 const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   calls: latencyBench,
+  api: apiBench,
   amd: (how = 'calls') => amdBench(how),
   durability: (rounds = '30') => durabilityBench(Number(rounds)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),

@@ -59,12 +59,8 @@ export const startBare = async (): Promise<System> => {
   const engine = startProcess('engine', environment, () => undefined);
   const { adminPort, adminSecret, eventSocketPort, eventSocketPassword } = access;
   const script = fileURLToPath(new URL('./bare-app.ts', import.meta.url));
-  const app = await startWhenReady(script, [
-    String(adminPort),
-    adminSecret,
-    String(eventSocketPort),
-    eventSocketPassword,
-  ]);
+  await portOpen(access.eventSocketPort);
+  const app = await startScript(script, [String(adminPort), adminSecret, String(eventSocketPort), eventSocketPassword]);
   return {
     name: 'bare',
     sip: { host: '127.0.0.1', port: sip },
@@ -79,9 +75,8 @@ export const startBare = async (): Promise<System> => {
   };
 };
 
-/** Starts the script once the engine listens; it says its port in its first JSON line. */
-const startWhenReady = async (script: string, args: string[]): Promise<{ port: number; stop: () => void }> => {
-  await portOpen(Number(args[2]));
+/** Starts a script, which says its port in its first JSON line. */
+export const startScript = async (script: string, args: string[]): Promise<{ port: number; stop: () => void }> => {
   const child = spawn(process.execPath, ['--import', 'tsx', script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: child.stdout })) {
     const said = line.startsWith('{"ready"') ? (JSON.parse(line) as { ready: number }) : undefined;

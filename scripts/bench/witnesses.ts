@@ -18,8 +18,11 @@ export class ResumingClient {
   #active = true;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(stack: Stack, afterSequence: number) {
+  readonly #onEvent: (event: EventMessage) => void;
+
+  constructor(stack: Stack, afterSequence: number, onEvent: (event: EventMessage) => void = () => undefined) {
     this.#stack = stack;
+    this.#onEvent = onEvent;
     this.#last = afterSequence;
   }
 
@@ -54,6 +57,7 @@ export class ResumingClient {
       const event = JSON.parse(data.toString()) as EventMessage;
       this.heard.push(event);
       this.#last = event.sequence;
+      this.#onEvent(event);
     });
     socket.on('error', () => undefined); // 'close' follows
     await new Promise(resolve => socket.once('close', resolve));

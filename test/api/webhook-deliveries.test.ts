@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { newId } from '#contract/ids';
 import { MOST_ATTEMPTS } from '../../control-api/events/deliveries.ts';
 import { appendEvents, type NewEvent } from '../../control-api/events/log.ts';
+import { removeOldDeliveries } from '../../control-api/jobs/delivery-expiry.ts';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { addAccesskey, addCustomer, reasonOf } from '../support/people.ts';
 import { eventually } from './events-rig.ts';
@@ -240,5 +241,29 @@ describe('webhook deliveries', function () {
     await eventually('the next attempt', async () => Number((await inState('dead'))[0]?.['attempts']) === 122);
     const log = (await ask('GET', `/${String(id)}`)).body['attempt_log'] as Json[];
     assert.deepEqual([log.length, log[0]?.['attempt'], log.at(-1)?.['attempt']], [MOST_ATTEMPTS, 23, 122]);
+  });
+
+  it('that arrived a month ago are forgotten with their attempts; what was given up, and the events, stay', async () => {
+    const { db } = api.database;
+    const arrived = await account('/arrived');
+    await arrived.happen(newId(), 3);
+    await arrived.inState('delivered', 3);
+    const given = await account('/given-up', 404);
+    await given.happen();
+    const [dead = {}] = await given.inState('dead');
+    const [young = {}, ...old] = await arrived.inState('delivered', 3);
+    const ids = [...old, dead].map(({ id }) => String(id));
+    await db('webhook_deliveries')
+      .whereIn('id', ids)
+      .update({ tm_create: db.raw("now() - interval '31 days'") });
+    assert.equal(await removeOldDeliveries(db), 2);
+    assert.deepEqual(
+      resultOf(await arrived.ask('GET')).map(({ id }) => id),
+      [young['id']],
+    );
+    assert.equal(resultOf(await given.ask('GET')).length, 1);
+    const { customer_id } = arrived;
+    assert.equal((await db('events').where({ customer_id })).length, 3);
+    assert.equal((await db('webhook_attempts').whereIn('delivery_id', ids)).length, 1);
   });
 });
