@@ -50,7 +50,8 @@ export interface MediaApp {
 /** Starts a media-app: resolves when it takes calls and commands. */
 export const startMediaApp = async (settings: Settings, log: Log): Promise<MediaApp> => {
   const node = newId();
-  const redis = new Redis(settings.REDIS_URL, { maxRetriesPerRequest: null, enableAutoPipelining: true });
+  // No automatic pipelining: ioredis gives up the rest of a pipeline whose answer was cut short, and a commit would be lost.
+  const redis = new Redis(settings.REDIS_URL, { maxRetriesPerRequest: null });
   redis.on('error', (error: Error) => log.error({ error: error.message }, 'Redis is out of reach; trying again'));
   const fetch = new GuardedFetch({ allowPrivateTargets: privateTargetsAllowed(settings) });
   const services = createServices(settings, log, redis, node, fetch);
