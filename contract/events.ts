@@ -31,7 +31,8 @@ export const LIVE_EVENTS = {
     'conferencecall_leaving',
     'conferencecall_leaved',
   ],
-  recording: ['recording_started', 'recording_finished'],
+  /** `recording_failed` is ours: of audio that is lost a client must hear without having to look for it. */
+  recording: ['recording_started', 'recording_failed', 'recording_finished'],
   /** Nobody is told of transfers; their calls tell (voice-and-flows 19). */
   transfer: [],
 } as const satisfies Record<LiveKind, readonly string[]>;

@@ -3,7 +3,7 @@ import type { CallStatus } from './machines/call.ts';
 import type { Timestamp } from './time.ts';
 
 /** Entries that only timelines show; no client is told of them (accounts-and-plumbing 28.3). */
-export const NOTE_TYPES = ['activeflow_step', 'call_summary'] as const;
+export const NOTE_TYPES = ['activeflow_step', 'call_summary', 'recording_fault'] as const;
 export type NoteType = (typeof NOTE_TYPES)[number];
 
 /** An entry of a timeline that is no event: it travels with the change it belongs to. */
@@ -60,6 +60,17 @@ export interface CallTrace {
   customer_id: string;
   sip_messages: SipMessageRecord[];
   media: { timestamp: Timestamp; facts: MediaFacts } | null;
+}
+
+/** What is wrong with the audio of a recording, as facts and as one sentence. */
+export interface RecordingFault {
+  recording_id: string;
+  fault: 'not_started' | 'not_saved' | 'incomplete' | 'duration';
+  sentence: string;
+  /** The time it ran. */
+  expected_ms?: number;
+  /** The length of what was captured. */
+  actual_ms?: number;
 }
 
 /** Why a call ended, as facts and as one sentence. */

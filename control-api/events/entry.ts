@@ -17,7 +17,12 @@ const entrySchema = z.object({
     .min(1)
     .max(2 ** 31 - 1),
   customer_id: z.uuid(),
-  data: z.looseObject({ tm_create: moment, tm_delete: z.string().nullish(), activeflow_id: z.uuid().optional() }),
+  data: z.looseObject({
+    tm_create: moment,
+    tm_delete: z.string().nullish(),
+    activeflow_id: z.uuid().optional(),
+    reference_id: z.string().optional(),
+  }),
   events: z.array(
     z.object({
       id: z.uuid(),
@@ -76,10 +81,13 @@ export const rowOf = (entry: Entry): Record<string, unknown> => {
 const activeflowOf = (entry: Entry): string | undefined =>
   entry.kind === 'activeflow' ? entry.id : entry.data.activeflow_id;
 
+/** A recording has no timeline of its own: what is noted of it stands in that of its call or conference. */
+const subjectOf = ({ kind, id, data }: Entry): string => (kind === 'recording' && data.reference_id) || id;
+
 /** The timeline entries that came with a change, and whose they are. */
 export const notesOf = (entry: Entry): OwnedNote[] => {
   const activeflow_id = activeflowOf(entry);
-  const owner = { customer_id: entry.customer_id, resource_id: entry.id };
+  const owner = { customer_id: entry.customer_id, resource_id: subjectOf(entry) };
   return (entry.notes ?? []).map(note => ({
     ...note,
     ...owner,

@@ -17,7 +17,9 @@ const timelineQuery = pageQueryUpTo(MOST_ENTRIES);
 const entrySchema = z
   .object({
     timestamp: z.string().describe('UTC, RFC 3339 with milliseconds.'),
-    event_type: z.string().describe('The event, or one that only timelines show: `call_summary`, `activeflow_step` …'),
+    event_type: z
+      .string()
+      .describe('The event, or one that only timelines show: `call_summary`, `recording_fault`, `activeflow_step` …'),
     data: z.record(z.string(), z.unknown()).describe('The resource at that moment.'),
   })
   .meta({ id: 'TimelineEvent', description: 'One entry of the story of a call, conference, flow or activeflow.' });

@@ -5,7 +5,7 @@ import { callOf } from './on-call.ts';
 
 export const recordingStart = defineAction({
   type: 'recording_start',
-  summary: 'Starts to record the call and goes on; sets svc.recording.*.',
+  summary: 'Starts to record the call and goes on; sets svc.recording.*. Hold and mute do not pause it.',
   needs: 'call',
   onError: 'next',
   option: recordingOptionsSchema.extend({ beep_start: z.boolean().default(false).describe('Has no effect.') }),

@@ -13,6 +13,7 @@ import { EMPTY_ID } from '#contract/ids';
 import type { Recording } from '#contract/recording';
 import { timestamp } from '#contract/time';
 import type { Log } from '../log.ts';
+import { type RecordingFacts, tellEnd } from '../recording/ending.ts';
 import { type Change, LostRecordError, type StateStore } from './state-store.ts';
 import { callSummary } from './summary.ts';
 
@@ -52,7 +53,8 @@ const endings: { [K in LiveKind]: (data: LiveResources[K]) => Ending<K> } = {
   },
   recording: data => {
     const step = recordingMachine.step(data.status, 'lose');
-    return step && { step, event: 'recording_finished', data: { ...data, status: step.to, tm_end: timestamp() } };
+    // Told with what could be kept of it.
+    return step && { step, data: { ...data, status: step.to, tm_end: timestamp() } };
   },
   transfer: data => {
     const step = transferMachine.step(data.status, 'lose');
@@ -72,7 +74,7 @@ export interface Estate {
   /** A conference room is ours now. */
   adopt(record: LiveRecord<'conference'>): void;
   /** Keeps what was captured of a recording; resolves with facts for its record. Never rejects. */
-  keepRecording(recording: Recording): Promise<Record<string, unknown>>;
+  keepRecording(recording: Recording): Promise<RecordingFacts>;
   /** The record of a recording is final. Never rejects. */
   recordingEnded(recording: Recording): Promise<void>;
 }
@@ -150,14 +152,9 @@ export class Recovery {
     const ending = endings[record.kind](record.data);
     if (!ending) return;
     const recording = record.kind === 'recording' ? (ending.data as Recording) : undefined;
-    const internal = recording && (await this.#estate.keepRecording(recording));
     const { step, event, notes = [] } = ending;
-    await this.#store.commit(record, ending.data, {
-      step,
-      events: event ? [event] : [],
-      notes,
-      ...(internal ? { internal } : {}),
-    });
+    const told = recording ? tellEnd(recording, await this.#estate.keepRecording(recording)) : undefined;
+    await this.#store.commit(record, ending.data, { step, ...(told ?? { events: event ? [event] : [], notes }) });
     if (recording) await this.#estate.recordingEnded(recording);
   }
 }

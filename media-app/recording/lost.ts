@@ -1,6 +1,7 @@
 import type { Recording } from '#contract/recording';
 import type { Estate } from '../call/recovery.ts';
 import type { Services } from '../services.ts';
+import { failureOf, type RecordingFacts } from './ending.ts';
 import { recordingsFolder } from './folder.ts';
 import { keepRecording } from './keep.ts';
 import { runOnEndFlow } from './on-end.ts';
@@ -11,13 +12,13 @@ export const lostRecordings = (services: Services): Pick<Estate, 'keepRecording'
   recordingEnded: recording => runOnEnd(services, recording),
 });
 
-const keep = async ({ settings, log }: Services, recording: Recording): Promise<Record<string, unknown>> => {
+const keep = async ({ settings, log }: Services, recording: Recording): Promise<RecordingFacts> => {
   try {
     const contents = await keepRecording(recordingsFolder(settings), recording, false);
-    return { complete: contents.complete, actual_ms: (contents.files[0]?.duration ?? 0) * 1000 };
+    return { complete: contents.complete, actual_ms: Math.round((contents.files[0]?.duration ?? 0) * 1000) };
   } catch (error) {
     log.error({ recording_id: recording.id, error: String(error) }, 'nothing of a lost recording could be saved');
-    return { complete: false, failure: String(error) };
+    return { complete: false, ...failureOf(error) };
   }
 };
 

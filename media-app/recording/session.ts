@@ -1,7 +1,7 @@
 import { access, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PlatformError } from '#contract/errors';
-import type { LiveEventType, LiveRecord } from '#contract/events';
+import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
 import { recordingMachine } from '#contract/machines/recording';
 import {
@@ -11,12 +11,13 @@ import {
   type RecordingOptions,
   recordingFiles,
 } from '#contract/recording';
-import { timestamp, toMillis } from '#contract/time';
+import { timestamp } from '#contract/time';
 import { Mailbox } from '../call/mailbox.ts';
-import { LostRecordError } from '../call/state-store.ts';
+import { type Change, LostRecordError } from '../call/state-store.ts';
 import { deferred } from '../deferred.ts';
 import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
+import { faultOf, failureOf, lengthsOf, type RecordingFacts, tellEnd } from './ending.ts';
 import { recordingsFolder } from './folder.ts';
 import { keepRecording } from './keep.ts';
 import { runOnEndFlow } from './on-end.ts';
@@ -24,8 +25,6 @@ import { SilenceWatch } from './silence-watch.ts';
 
 /** The media server ends a recording by itself this much after we should have, should we be gone. */
 const GRACE_S = 2;
-/** What was captured may differ from the time that passed by this much, and by two in a hundred. */
-const TOLERANCE_MS = 1000;
 
 /** What is recorded, as a recording sees it. */
 export interface Subject {
@@ -43,6 +42,9 @@ export interface Subject {
 }
 
 type RecordingEvent = Parameters<typeof recordingMachine.step>[1];
+/** What is told with a change; nothing when it is told to nobody. */
+type Told = Pick<Change<'recording'>, 'events' | 'notes' | 'internal'>;
+const UNTOLD: Told = { events: [] };
 
 /**
  * One recording: its record, its limits and its files. What happens to it goes through its mailbox, every status through
@@ -85,7 +87,7 @@ export class RecordingSession {
 
   /** Writes the new record; call it first. */
   create(): Promise<void> {
-    return this.#mailbox.post(() => this.#commit({}, []));
+    return this.#mailbox.post(() => this.#commit({}, UNTOLD));
   }
 
   /**
@@ -103,7 +105,7 @@ export class RecordingSession {
         await this.#fail(error);
         throw new PlatformError('SERVICE_UNAVAILABLE', 'The media server could not start the recording.');
       }
-      await this.#enter('ready', { tm_start: timestamp() }, 'recording_started');
+      await this.#enter('ready', { tm_start: timestamp() }, { events: ['recording_started'] });
       this.#limit();
     });
   }
@@ -140,7 +142,7 @@ export class RecordingSession {
 
   async #fail(error: unknown): Promise<void> {
     this.#log.error({ error: String(error) }, 'the recording did not start');
-    await this.#enter('fail', { tm_end: timestamp() }, undefined, { failure: String(error) });
+    await this.#enter('fail', { tm_end: timestamp() }, tellEnd(this.recording, failureOf(error)));
     await this.#subject.left();
     this.#close();
   }
@@ -150,7 +152,8 @@ export class RecordingSession {
     try {
       await this.#subject.stopRecording(this.#capture);
       const facts = await this.#keep(stoppedAt);
-      await this.#mailbox.post(() => this.#enter('flush', { tm_end: timestamp() }, 'recording_finished', facts));
+      const told = tellEnd(this.recording, facts);
+      await this.#mailbox.post(() => this.#enter('flush', { tm_end: timestamp() }, told));
       await runOnEndFlow(this.#services, this.recording, this.#subject.variables());
     } catch (error) {
       this.#log.error({ error: String(error) }, 'the recording could not be ended as it should');
@@ -158,25 +161,17 @@ export class RecordingSession {
     this.#close();
   }
 
-  /** What became of the audio, as facts kept with the record. */
-  async #keep(stoppedAt: number): Promise<Record<string, unknown>> {
+  /** What became of the audio. One that is not as long as the time it ran has lost something, and must say so. */
+  async #keep(stoppedAt: number): Promise<RecordingFacts> {
     try {
       const contents = await keepRecording(dirname(this.#capture), this.recording, true);
-      return this.#compare(stoppedAt, (contents.files[0]?.duration ?? 0) * 1000);
+      const facts = lengthsOf(this.recording, stoppedAt, Math.round((contents.files[0]?.duration ?? 0) * 1000));
+      if (faultOf(this.recording, facts)) this.#log.warn(facts, 'the recording is not as long as the time it ran');
+      return facts;
     } catch (error) {
       this.#log.error({ error: String(error), file: this.#capture }, 'the recording could not be saved');
-      return { failure: String(error) };
+      return failureOf(error);
     }
-  }
-
-  /** A recording that is shorter or longer than the time it ran has lost something, and must say so. */
-  #compare(stoppedAt: number, actual_ms: number): Record<string, unknown> {
-    const { tm_start } = this.recording;
-    const expected_ms = tm_start ? Math.round(stoppedAt - toMillis(tm_start)) : 0;
-    const facts = { expected_ms, actual_ms };
-    if (Math.abs(expected_ms - actual_ms) > TOLERANCE_MS + expected_ms / 50)
-      this.#log.warn(facts, 'the recording is not as long as the time it ran');
-    return facts;
   }
 
   #close(): void {
@@ -184,26 +179,16 @@ export class RecordingSession {
     this.#over.resolve();
   }
 
-  async #enter(
-    event: RecordingEvent,
-    changes: Partial<Recording>,
-    told?: LiveEventType<'recording'>,
-    internal: Record<string, unknown> = {},
-  ): Promise<boolean> {
+  async #enter(event: RecordingEvent, changes: Partial<Recording>, told: Told = UNTOLD): Promise<boolean> {
     const step = recordingMachine.step(this.recording.status, event);
     if (!step) return false;
     this.#log.info({ status: step.to }, `recording ${step.to}`);
-    await this.#commit({ ...changes, status: step.to }, told ? [told] : [], step, internal);
+    await this.#commit({ ...changes, status: step.to }, { ...told, step });
     return true;
   }
 
-  async #commit(
-    changes: Partial<Recording>,
-    events: LiveEventType<'recording'>[],
-    step?: ReturnType<typeof recordingMachine.step>,
-    internal: Record<string, unknown> = {},
-  ): Promise<void> {
-    const change = { events, internal, request_id: this.#requestId, step };
+  async #commit(changes: Partial<Recording>, told: Change<'recording'>): Promise<void> {
+    const change = { ...told, request_id: this.#requestId };
     try {
       await this.#services.store.commit(this.#record, { ...this.recording, ...changes }, change);
     } catch (error) {

@@ -44,6 +44,7 @@ const MEANINGS: Record<string, string> = {
   conferencecall_leaving: 'It is on its way out.',
   conferencecall_leaved: 'It is out.',
   recording_started: 'It runs.',
+  recording_failed: 'Its audio could not be captured or saved; `recording_finished` follows, and it has no files.',
   ban_deleted: 'It ended, or was lifted.',
   recording_finished: 'It is over; its files are there or on their way.',
 };

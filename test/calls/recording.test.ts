@@ -153,6 +153,33 @@ describe('a call that is recorded', function () {
     await phone.hangup();
   });
 
+  it('has no pause: through a hold and a mute it runs by the clock on the wall, and keeps silence for what nobody said', async () => {
+    const { call, phone } = await talking();
+    const { body } = await start(call);
+    const began = performance.now();
+    const waitMs = (ms: number) => new Promise(resolve => setTimeout(resolve, ms)); // of audio
+    await waitMs(600);
+    assert.equal((await post(`/calls/${call.id}/hold`)).status, 200);
+    await waitMs(1000);
+    assert.equal((await office.stack.api('DELETE', `/calls/${call.id}/hold`)).status, 200);
+    assert.equal((await post(`/calls/${call.id}/mute`, { direction: 'both' })).status, 200);
+    await waitMs(800);
+    assert.equal((await office.stack.api('DELETE', `/calls/${call.id}/mute`, { direction: 'both' })).status, 200);
+    await stop(call);
+    const wall_s = (performance.now() - began) / 1000;
+    const { id } = await endOf(body.recording_id);
+    const files = await filesOf(id);
+    for (const { duration } of files) assert(Math.abs(duration - wall_s) < 0.4, `${duration} s of ${wall_s} s`);
+    const said = await download(files[0]?.uri_download ?? '');
+    const at = (ms: number) => said.subarray(ms * 8 - 800, ms * 8 + 800);
+    assert.deepEqual(
+      [300, 1300].map(ms => findTones(at(ms)).length),
+      [1, 0],
+      'the party, and its silence on hold',
+    );
+    await phone.hangup();
+  });
+
   it('ends by its key and by no other', async () => {
     const { call, phone } = await talking();
     const { body } = await start(call, { end_of_key: '#' });

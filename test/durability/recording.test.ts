@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, copyFile, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
@@ -7,6 +7,8 @@ import { EMPTY_ID } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+
+const TOLD_LOST = 'recording_started,recording_failed,recording_finished';
 
 describe('recordings when something breaks', function () {
   this.timeout(90_000);
@@ -21,6 +23,22 @@ describe('recordings when something breaks', function () {
   });
   afterEach(() => office.close());
   after(() => stack.stop());
+
+  /** What the timeline of a call says is wrong with a recording of it. */
+  const faultIn = async (callId: string, recordingId: string): Promise<Record<string, unknown>> => {
+    interface Story {
+      result: { event_type: string; data: Record<string, unknown> }[];
+    }
+    const look = async () => {
+      const { body } = await stack.api<Story>('GET', `/timelines/calls/${callId}/events`);
+      return body.result.filter(
+        one => one.event_type === 'recording_fault' && one.data['recording_id'] === recordingId,
+      );
+    };
+    const [fault, ...more] = await eventually('the note', look, found => found.length > 0);
+    assert(fault && more.length === 0);
+    return fault.data;
+  };
 
   it('media-app killed: what was captured is kept and marked, the recording is told to have ended, its on-end flow runs', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
@@ -64,6 +82,9 @@ describe('recordings when something breaks', function () {
       () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type),
       types => types.join() === 'recording_started,recording_finished',
     );
+    const fault = await faultIn(call.id, recording_id);
+    assert.equal(fault['fault'], 'incomplete');
+    assert(Number(fault['actual_ms']) > 1000, 'what is kept of it');
     const { body: activeflows } = await stack.api<{ result: { reference_activeflow_id: string }[] }>(
       'GET',
       '/activeflows',
@@ -131,7 +152,13 @@ describe('recordings when something breaks', function () {
     assert.deepEqual((await stack.api<unknown[]>('GET', `/recordings/${recording_id}/playfiles`)).body, []);
     await access(join(folder, names.capture));
     const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
-    await eventually('the event', told, types => types.join() === 'recording_started,recording_finished');
+    await eventually('the event', told, types => types.join() === TOLD_LOST);
+    const fault = await faultIn(call.id, recording_id);
+    assert.deepEqual(
+      [fault['fault'], fault['sentence']],
+      ['not_saved', 'The recording could not be saved (EISDIR).'],
+      'no path of ours is shown',
+    );
     const why = (line: string) => line.includes(recording_id) && line.includes('the recording could not be saved');
     assert(stack.logs().some(why));
     assert.equal((await office.call(call.id)).status, 'progressing');
@@ -140,9 +167,50 @@ describe('recordings when something breaks', function () {
     await office.nothingLeft();
   });
 
+  it('a capture that lost audio: what is left is kept, and log and timeline say how long it ran and how much there is', async () => {
+    const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
+    const heard = await office.listen();
+    const call = await office.ring('1001', [
+      { type: 'recording_start', option: {} },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const started = await eventually('it records', look, one => one.status === 'recording');
+    const capture = join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(started).capture);
+    await eventually(
+      'three seconds of audio',
+      () => stat(capture),
+      ({ size }) => size > 3 * 32_000,
+    );
+    await rename(capture, `${capture}.lost`); // the media server goes on writing there
+    await copyFile(`${capture}.lost`, capture);
+    await truncate(capture, 44 + 16_000); // half a second
+    await stack.api('POST', `/calls/${call.id}/recording_stop`);
+    await eventually('its end', look, one => one.status === 'ended');
+    const fault = await faultIn(call.id, recording_id);
+    assert.deepEqual([fault['fault'], fault['actual_ms']], ['duration', 500]);
+    assert(Number(fault['expected_ms']) > 2500, `${String(fault['expected_ms'])} ms`);
+    const { body: files } = await stack.api<{ duration: number }[]>('GET', `/recordings/${recording_id}/playfiles`);
+    assert.equal(files[0]?.duration, 0.5);
+    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
+    await eventually('the events', told, types => types.join() === 'recording_started,recording_finished');
+    const why = (line: string) => line.includes(recording_id) && line.includes('is not as long as the time it ran');
+    assert(stack.logs().some(why));
+    await incoming.hangup();
+    await office.ended(call.id);
+    await office.nothingLeft();
+  });
+
   it('a disk that takes no files: the start is refused, the call goes on, and the log says why', async () => {
     await rm(join(stack.dataDir, RECORDINGS_FOLDER), { recursive: true, force: true });
     await writeFile(join(stack.dataDir, RECORDINGS_FOLDER), 'a file where the folder should be');
+    const heard = await office.listen();
     const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
     const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 120_000 } }]);
     const incoming = await phone.waitForCall();
@@ -159,6 +227,9 @@ describe('recordings when something breaks', function () {
     const { body: recording } = await stack.api<Recording>('GET', `/recordings/${recording_ids[0]}`);
     assert.deepEqual([recording.status, recording.tm_start], ['ended', null]);
     assert(stack.logs().some(line => line.includes(recording.id) && line.includes('the recording did not start')));
+    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording.id}`)).map(one => one.event_type);
+    await eventually('the events', told, types => types.join() === 'recording_failed,recording_finished');
+    assert.equal((await faultIn(call.id, recording.id))['fault'], 'not_started');
     await incoming.hangup();
     await office.ended(call.id);
     await office.nothingLeft();
