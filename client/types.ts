@@ -1521,7 +1521,7 @@ export type TeamTransition = {
 export type TimelineEvent = {
   /** UTC, RFC 3339 with milliseconds. */
   timestamp: string;
-  /** The event, or one that only timelines show: `call_summary`, `activeflow_step` … */
+  /** The event, or one that only timelines show: `call_summary`, `recording_fault`, `activeflow_step` … */
   event_type: string;
   /** The resource at that moment. */
   data: Record<string, unknown>;

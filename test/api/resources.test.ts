@@ -68,6 +68,23 @@ describe('stored resources', () => {
       assert.equal(now.body['call_flow_id'], EMPTY_ID);
       assert.equal((await lastEvent())['event_type'], 'number_updated');
     });
+
+    it('are at most ten thousand that were not deleted, flows of calls not counted', async () => {
+      const fill = `insert into flows select r.* from flows f, generate_series(1, ?::int) n,
+        jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'persistent', ?::boolean, 'n', n)) r where f.id = ?`;
+      const [{ id }, { count }] = [
+        await create('/flows', { name: 'One of many' }),
+        (await api.database.db('flows').where({ persistent: true }).whereNull('tm_delete').count().first()) as Json,
+      ];
+      await api.database.db.raw(fill, [100, false, String(id)]);
+      await api.database.db.raw(fill, [9_999 - Number(count), true, String(id)]);
+      await create('/flows', { name: 'The last one' });
+      const refused = await api.request('POST', '/v1.0/flows', { name: 'One too many' });
+      assert.deepEqual([refused.status, reasonOf(refused)], [429, 'RESOURCE_LIMIT_EXCEEDED'], refused.text);
+      assert.equal((await api.request('DELETE', `/v1.0/flows/${String(id)}`)).status, 200);
+      await create('/flows', { name: 'In its place' });
+      await api.database.db('flows').where({ name: 'One of many' }).delete();
+    });
   });
 
   describe('extensions', () => {

@@ -260,6 +260,49 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
     await stack.api('DELETE', `/conferences/${room.id}`);
   });
 
+  it('attended out of a conference: music for all others, a word with the new party, who then takes the place', async () => {
+    const { alice, bob, carol, dave } = await transfers.phones('alice', 'bob', 'carol', 'dave');
+    const room = (await stack.api<{ id: string }>('POST', '/conferences', { type: 'conference' })).body;
+    const [one, two, three] = await Promise.all([alice, bob, carol].map(phone => phone.dial(`conference:${room.id}`)));
+    assert(one && two && three);
+    await one.hearsOnly([HZ.bob, HZ.carol]);
+    const mine = (await office.calls(3)).find(call => call.source.target === alice.name);
+    assert(mine);
+    const made = await transfers.begin('attended', mine, dave);
+    const incoming = await dave.waitForCall();
+    await Promise.all([one.hearsOnly([RINGBACK]), two.hasHeard(MUSIC_HZ), three.hasHeard(MUSIC_HZ)]);
+    incoming.answer();
+    await Promise.all([one.hearsOnly([HZ.dave]), incoming.hearsOnly([HZ.alice])]);
+    await one.hangup();
+    await Promise.all([two.hearsOnly([HZ.carol, HZ.dave]), incoming.hearsOnly([HZ.bob, HZ.carol])]);
+    await stored(made.id, 'completed');
+    await Promise.all([two.hangup(), three.hangup(), incoming.hangup()]);
+    assert.equal((await stack.api<{ status: string }>('GET', `/conferences/${room.id}`)).body.status, 'progressing');
+    await stack.api('DELETE', `/conferences/${room.id}`);
+  });
+
+  it('out of a conference of type connect: it stands until the new party is there, and ends with the two', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const room = (await stack.api<{ id: string }>('POST', '/conferences', { type: 'connect' })).body;
+    const status = async () => (await stack.api<{ status: string }>('GET', `/conferences/${room.id}`)).body.status;
+    const [one, two] = await Promise.all([alice, bob].map(phone => phone.dial(`conference:${room.id}`)));
+    assert(one && two);
+    await Promise.all([one.hearsOnly([HZ.bob]), two.hearsOnly([HZ.alice])]);
+    const mine = (await office.calls(2)).find(call => call.source.target === alice.name);
+    assert(mine);
+    const made = await transfers.begin('blind', mine, carol);
+    await one.ended();
+    const incoming = await carol.waitForCall();
+    await two.hearsOnly([RINGBACK]);
+    assert.equal(await status(), 'progressing');
+    incoming.answer();
+    await Promise.all([two.hearsOnly([HZ.carol]), incoming.hearsOnly([HZ.bob])]);
+    await stored(made.id, 'completed');
+    await two.hangup();
+    await incoming.ended();
+    await eventually('its end', status, now => now === 'terminated');
+  });
+
   it('a call that plays to nobody else is in no conversation', async () => {
     const { alice } = await transfers.phones('alice');
     const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 20_000 } }]);
