@@ -57,6 +57,9 @@ export class Channel {
       started: request => this.#started(request),
       completed: (request, response) => this.#completed(request, response),
     });
+    leg.on('insecure', reason =>
+      core.options.log.warn({ uuid: this.uuid, reason }, 'the DTLS handshake failed; nothing is heard or sent'),
+    );
     leg.on('digit', ({ digit, duration_samples }) => this.pressed(digit, duration_samples, 'RTP'));
     this.set('uuid', this.uuid);
     this.set('call_uuid', this.uuid);

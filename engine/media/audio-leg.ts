@@ -41,6 +41,7 @@ interface AudioLegEvents {
   digit: [Digit];
   'first-packet': [];
   idle: [];
+  insecure: [reason: string];
 }
 
 interface Waiter {
@@ -51,7 +52,7 @@ interface Waiter {
 /**
  * One RTP stream pair with one party. At every tick it takes what the party said, makes up what the party hears (a
  * bridge, its own echo and a source, mixed) and sends it. Emits `digit` at the end of each key press, `first-packet` once,
- * and `idle` when the party has fallen silent on the wire.
+ * `idle` when the party has fallen silent on the wire, and `insecure` when the keys of its media cannot be agreed on.
  */
 export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly localPort: number;
@@ -94,6 +95,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       rtp: (packet, from, authentic) => this.#receiver.datagram(packet, from, authentic),
       rtcp: (packet, from, authentic) => this.#rtcp.take(packet, from, authentic),
       path: to => (this.#receiver.source = to),
+      insecure: reason => this.emit('insecure', reason),
     });
     this.#sender = new RtpSender(this.#wire);
     this.#receiver = new RtpReceiver(

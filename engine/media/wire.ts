@@ -13,6 +13,8 @@ export interface WireReaders {
   rtcp(packet: Buffer, from: RemoteInfo, authentic: boolean): void;
   /** Where the party wants its packets by its connectivity checks. */
   path(to: Source): void;
+  /** The party and we agree on no keys, and why: nothing is sent or heard. */
+  insecure(reason: string): void;
 }
 
 const noop = (): void => undefined;
@@ -88,6 +90,7 @@ export class Wire {
         this.#sender = new SrtpSender(send);
         this.#receiver = new SrtpReceiver(receive);
       },
+      failed: reason => this.#readers.insecure(reason),
     });
   }
 

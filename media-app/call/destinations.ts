@@ -42,7 +42,7 @@ const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget
   const source = `sip:${host}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
   const proxy = reachable ? (path.length ? first : '') : source;
   const route: Record<string, string> = path.length ? { Route: path.join(', ') } : {};
-  return { uri: contact.uri, proxy, sip_server: contact.sip_server, headers: { ...headers, ...route } };
+  return { uri: contact.uri, transport, proxy, sip_server: contact.sip_server, headers: { ...headers, ...route } };
 };
 
 /** Of several ways to one device the newest; a device is not rung twice (RFC 5626 section 7). */
@@ -53,10 +53,14 @@ const oneWayEach = (contacts: Contact[]): Contact[] => {
 
 const sipWay = ({ services, source, destination, withheld, codecs }: Lookup): Way => {
   // Headers in a URI (`?Route=…`) would become headers of our INVITE (RFC 3261 section 19.1.5): nobody may set those.
-  if (/[\s<>"?]/.test(destination.target) || !parseSipUri(destination.target))
+  const uri = parseSipUri(destination.target);
+  if (/[\s<>"?]/.test(destination.target) || !uri)
     throw new PlatformError('INVALID_ARGUMENT', `${destination.target} is not a SIP URI.`);
   const headers = callerHeaders(source, services.settings.SIP_DOMAIN, withheld);
-  return { kind: 'call', targets: [{ uri: destination.target, proxy: '', sip_server: '', headers, codecs }] };
+  return {
+    kind: 'call',
+    targets: [{ uri: destination.target, transport: uri.transport, proxy: '', sip_server: '', headers, codecs }],
+  };
 };
 
 const extensionWay = async ({ services, customer_id, source, destination, withheld }: Lookup): Promise<Way> => {

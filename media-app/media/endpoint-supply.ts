@@ -1,9 +1,14 @@
 import type { MediaEndpoint } from './endpoint.ts';
+import type { OfferKind } from './offer-kind.ts';
 import type { MediaServers } from './servers.ts';
+
+/** An endpoint whose description is an offer of this kind. */
+export type MakeEndpoint = (kind: OfferKind) => Promise<MediaEndpoint>;
 
 /**
  * Endpoints for the legs of one request. The first is asked for at once, while the request is still being checked,
- * because a media server takes longer to make one than we take to check; one that is not needed goes back.
+ * because a media server takes longer to make one than we take to check; one that is not needed goes back. It offers
+ * plain RTP, as most do: a leg that wants another kind gets its own.
  */
 export class EndpointSupply {
   readonly #media: MediaServers;
@@ -18,8 +23,9 @@ export class EndpointSupply {
   }
 
   /** The endpoint for the next leg. */
-  take(): Promise<MediaEndpoint> {
-    const endpoint = this.#first ?? this.#media.createEndpoint(undefined, this.#server);
+  take(kind: OfferKind): Promise<MediaEndpoint> {
+    if (kind !== 'plain') this.returnUnused();
+    const endpoint = this.#first ?? this.#media.createEndpoint(undefined, this.#server, kind);
     this.#first = undefined;
     return endpoint;
   }
@@ -27,5 +33,6 @@ export class EndpointSupply {
   /** Frees the endpoint that nobody took. */
   returnUnused(): void {
     void this.#first?.then(endpoint => endpoint.destroy()).catch(() => undefined); // it never came to be
+    this.#first = undefined;
   }
 }

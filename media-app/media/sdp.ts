@@ -1,4 +1,5 @@
 import { parse, write, type SessionDescription } from 'sdp-transform';
+import type { OfferKind } from './offer-kind.ts';
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 
@@ -14,15 +15,15 @@ export const describeAnew = (sdp: string, version: number, turn: (direction: Dir
 };
 
 /**
- * The SDP of a media server as an offer to a phone: one plain RTP/AVP audio line. A real FreeSWITCH offers SRTP beside
- * it on the same port, which many phones refuse to understand.
+ * The SDP of a media server as an offer to a phone: one audio line, plain RTP/AVP where `kind` asks for no other. A real
+ * FreeSWITCH offers SRTP beside plain RTP on the same port, which many phones refuse to understand.
  */
-export const plainAudioOffer = (sdp: string): string => {
+export const audioOffer = (sdp: string, kind: OfferKind = 'plain'): string => {
   const session: SessionDescription = parse(sdp);
   const audio = session.media.filter(media => media.type === 'audio');
-  const plain = audio.find(media => media.protocol === 'RTP/AVP') ?? audio[0];
-  if (!plain) throw new Error('the media server offered no audio');
-  return write({ ...session, media: [plain] });
+  const wanted = audio.find(media => media.protocol === PROTOCOLS[kind]) ?? audio[0];
+  if (!wanted) throw new Error('the media server offered no audio');
+  return write({ ...session, media: [wanted] });
 };
 
 /**
@@ -49,6 +50,12 @@ export const offerOnly = (sdp: string, codecs: string): string => {
     return { ...one, payloads: kept.join(' '), rtp: one.rtp.filter(about), fmtp: one.fmtp.filter(about) };
   });
   return wanted.length ? write({ ...session, media }) : sdp;
+};
+
+const PROTOCOLS: Record<OfferKind, string> = {
+  plain: 'RTP/AVP',
+  sdes: 'RTP/SAVP',
+  webrtc: 'UDP/TLS/RTP/SAVPF',
 };
 
 /** Payload types that need no rtpmap (RFC 3551 section 6). */

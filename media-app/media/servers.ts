@@ -6,6 +6,7 @@ import type { SipServers } from '../sip/servers.ts';
 import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
+import { ASKED_BY, type OfferKind } from './offer-kind.ts';
 import { isSecure } from './sdp.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
@@ -56,14 +57,16 @@ export class MediaServers extends EventEmitter {
   /**
    * A new endpoint: with a remote SDP it answers that offer, without one it makes an offer.
    * @param prefer name of the server to take when it is there, so that two legs of a bridge meet
+   * @param kind what it offers; an answer is of the kind of its offer
    */
-  async createEndpoint(remoteSdp: string | undefined, prefer = ''): Promise<MediaEndpoint> {
+  async createEndpoint(remoteSdp: string | undefined, prefer = '', kind: OfferKind = 'plain'): Promise<MediaEndpoint> {
     const ready = this.#slots.filter(slot => slot.server);
     const slot = ready.find(one => one.name === prefer) ?? ready[this.#turn++ % Math.max(ready.length, 1)];
     if (!slot?.server) throw new Error('no media server is connected');
     // drachtio-fsmrf gives offers of secure media only to an endpoint that stands.
     const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
-    const made = await withDeadline(slot.server.createEndpoint(plainOffer), 5000, 'create endpoint');
+    const options = { ...plainOffer, headers: ASKED_BY[kind] };
+    const made = await withDeadline(slot.server.createEndpoint(options), 5000, 'create endpoint');
     const endpoint = new MediaEndpoint(made, slot.name, this.#log);
     if (remoteSdp !== undefined && isSecure(remoteSdp)) await answerOffer(endpoint, remoteSdp);
     return endpoint;

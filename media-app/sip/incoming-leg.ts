@@ -1,7 +1,7 @@
 import { reasonHeader, sipStatusOfCause, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
-import { plainAudioOffer } from '../media/sdp.ts';
+import { audioOffer } from '../media/sdp.ts';
 import type { MediaServers } from '../media/servers.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { Leg } from './leg.ts';
@@ -66,7 +66,7 @@ export class IncomingLeg extends Leg {
     const endpoint = await this.#prepared();
     if (!this.endpoint) this.use(endpoint);
     const offered = this.#request.body !== '';
-    const localSdp = offered ? endpoint.localSdp : plainAudioOffer(endpoint.localSdp);
+    const localSdp = offered ? endpoint.localSdp : audioOffer(endpoint.localSdp);
     const dialog = await this.#server.srf.createUAS(this.#request, this.#response, {
       localSdp,
       headers: { ...CAPABILITIES },

@@ -1,7 +1,8 @@
 import type { ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
-import { plainAudioOffer } from '../media/sdp.ts';
+import type { MakeEndpoint } from '../media/endpoint-supply.ts';
+import { audioOffer } from '../media/sdp.ts';
 import type { MediaServers } from '../media/servers.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
@@ -27,9 +28,9 @@ export class InsideCaller extends Leg {
   }
 
   /** Places the call as `OutgoingLeg.dial` does. Never rejects. */
-  async dial(prepared: Promise<MediaEndpoint>): Promise<void> {
+  async dial(make: MakeEndpoint): Promise<void> {
     try {
-      this.use(await prepared);
+      this.use(await make('plain'));
       if (this.#cause) return this.finish(this.#cause);
       const missing = await this.#open(this.#callee);
       this.#opened = true;
@@ -101,7 +102,7 @@ export class InsideCallee extends Leg {
   async #join(event: 'early' | 'answered'): Promise<void> {
     const theirs = this.#caller.endpoint;
     if (!theirs || this.#gone) throw new Error('the caller gave up');
-    this.#preparing ??= this.#media.createEndpoint(plainAudioOffer(theirs.localSdp), theirs.server);
+    this.#preparing ??= this.#media.createEndpoint(audioOffer(theirs.localSdp), theirs.server);
     const endpoint = await this.#preparing;
     if (this.#gone) throw new Error('the caller gave up');
     if (!this.endpoint) this.use(endpoint);

@@ -3,7 +3,7 @@ import { reasonHeader, type ReleaseCause } from '#contract/hangup';
 import type { Log } from '../log.ts';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
-import { describeAnew, type Direction, plainAudioOffer, versionOf } from '../media/sdp.ts';
+import { describeAnew, type Direction, audioOffer, versionOf } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { LegCapture } from './capture.ts';
 import type { DialogName } from './replaces.ts';
@@ -139,7 +139,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   async hold(on: boolean): Promise<boolean> {
     this.#held = on;
     if (!this.dialog?.connected || !this.endpoint?.alive) return false;
-    const { status, body } = await this.#reinvite(this.dialog, plainAudioOffer(this.endpoint.localSdp));
+    const { status, body } = await this.#reinvite(this.dialog, audioOffer(this.endpoint.localSdp));
     if (status === 200 && body) await this.endpoint.modify(body);
     if (status !== 200) this.log.warn({ status }, 'the far end refused to be put on hold or taken off it');
     return status === 200;
@@ -170,7 +170,10 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     if (!dialog.connected) this.finish('normal_clearing');
   }
 
+  /** Takes an endpoint, in place of the one before if there was. */
   protected use(endpoint: MediaEndpoint): void {
+    this.endpoint?.removeAllListeners();
+    void this.endpoint?.destroy();
     this.endpoint = endpoint;
     endpoint.on('digit', (digit: string) => this.emit('digit', digit));
     endpoint.once('gone', () => void this.release('failure'));

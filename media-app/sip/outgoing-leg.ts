@@ -3,7 +3,9 @@ import type { CarrierLine } from '../carrier/carriers.ts';
 import type { Place } from '../carrier/places.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
-import { offerOnly, plainAudioOffer } from '../media/sdp.ts';
+import type { MakeEndpoint } from '../media/endpoint-supply.ts';
+import { offersOver } from '../media/offer-kind.ts';
+import { audioOffer, offerOnly } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
@@ -14,6 +16,8 @@ import { isAddress, parseSipUri } from './uri.ts';
 /** Whom to dial and how it gets there. */
 export interface DialTarget {
   uri: string;
+  /** What it is reached over (`udp`, `tcp`, `tls`, `ws`, `wss`), which decides what it is offered; missing is UDP. */
+  transport?: string;
   /** Next hop when it is not where the URI points (a phone behind NAT). */
   proxy: string;
   /** The SIP server that must be used, empty for any. */
@@ -31,6 +35,9 @@ export interface DialTarget {
   /** Where to dial when this fails for a reason that another way may cure (accounts-and-plumbing 23.2). */
   next?: DialTarget;
 }
+
+/** Answers that say the offer was understood and does not suit (RFC 3261 sections 21.4.13, 21.4.26 and 21.6.4). */
+const NOT_ACCEPTABLE = new Set([415, 488, 606]);
 
 /** How an attempt ends that another one follows at once: with an answer, or with why there was none. */
 class Failed extends Error {
@@ -91,17 +98,14 @@ export class OutgoingLeg extends Leg {
   }
 
   /**
-   * Places the call with an endpoint that is being made; what comes of it is told by the events `ringing`, `early`,
-   * `answered`, `rerouted`, `released`. Never rejects.
+   * Places the call with an endpoint of `make`; what comes of it is told by the events `ringing`, `early`, `answered`,
+   * `rerouted`, `released`. Never rejects.
    */
-  async dial(prepared: Promise<MediaEndpoint>, { earlyMedia = false, staysOnceRinging = false } = {}): Promise<void> {
+  async dial(make: MakeEndpoint, { earlyMedia = false, staysOnceRinging = false } = {}): Promise<void> {
     this.#wantsEarly = earlyMedia;
     this.#staysOnceRinging = staysOnceRinging;
     try {
-      const endpoint = await prepared;
-      this.use(endpoint);
-      if (this.#cause) return this.finish(this.#cause);
-      const dialog = await this.#reach(plainAudioOffer(endpoint.localSdp));
+      const [endpoint, dialog] = await this.#agree(make);
       this.adopt(dialog);
       if (this.#cause) return await this.release(this.#cause); // our CANCEL crossed the 200
       await this.#early;
@@ -116,6 +120,25 @@ export class OutgoingLeg extends Leg {
   protected override async refuse(cause: ReleaseCause): Promise<void> {
     this.#cause ??= cause;
     if (this.#attempt?.request) this.#sendCancel(this.#attempt.request);
+  }
+
+  /** The dialog, and the endpoint whose offer was taken: the first kind of offer that is not refused as such. */
+  async #agree(make: MakeEndpoint): Promise<[MediaEndpoint, Dialog]> {
+    const [first, ...others] = offersOver(this.#target.transport ?? 'udp');
+    for (let kind = first; ;) {
+      const endpoint = await make(kind);
+      this.use(endpoint);
+      try {
+        return [endpoint, await this.#reach(audioOffer(endpoint.localSdp, kind))];
+      } catch (error) {
+        const next = others.shift();
+        const { status = 0 } = error as SipError;
+        if (!next || this.#cause || this.#rang || !NOT_ACCEPTABLE.has(status)) throw error;
+        this.log.info({ status, refused: kind, next }, 'the phone does not take this kind of media; offering another');
+        this.#attempt = undefined;
+        kind = next;
+      }
+    }
   }
 
   /** The dialog of the first target that answers. Rejects with the failure of the last one tried. */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Mrf, { type Endpoint, type MediaServer } from 'drachtio-fsmrf';
 import { createSrf, type SrfConnection } from '../../media-app/sip/srf.ts';
-import { plainAudioOffer } from '../../media-app/media/sdp.ts';
+import { audioOffer } from '../../media-app/media/sdp.ts';
 import { BENCH_TONE } from './plan.ts';
 
 /**
@@ -28,7 +28,7 @@ const dial = async (srf: SrfConnection, media: MediaServer, uri: string): Promis
   const endpoint: Endpoint = await media.createEndpoint();
   endpoint.conn?.socket?.setNoDelay(true);
   try {
-    const offer = { localSdp: plainAudioOffer(endpoint.local.sdp), headers: {} };
+    const offer = { localSdp: audioOffer(endpoint.local.sdp), headers: {} };
     const dialog = await srf.createUAC(uri, offer, { cbRequest: () => undefined, cbProvisional: () => undefined });
     dialog.on('destroy', () => void endpoint.destroy());
     await endpoint.modify(dialog.remote.sdp);

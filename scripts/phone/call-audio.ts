@@ -13,9 +13,16 @@ export interface AudioOptions {
   events?: boolean;
 }
 
-/** Offer and answer for one RTP endpoint (RFC 3264). */
-export class CallAudio implements CallMedia {
+/** Session descriptions of a phone that can put others on hold. */
+export interface DirectedMedia extends CallMedia {
   /** What we want to do: `sendonly` puts the other side on hold. */
+  wanted: Direction;
+  /** Whether this phone can answer an offer; one that it cannot is refused before anybody is rung. */
+  takes(offer: string): boolean;
+}
+
+/** Offer and answer for one RTP endpoint (RFC 3264). */
+export class CallAudio implements DirectedMedia {
   wanted: Direction = 'sendrecv';
   #endpoint: RtpEndpoint;
   #options: AudioOptions;
@@ -31,6 +38,10 @@ export class CallAudio implements CallMedia {
     return formatSdp(
       this.#describe(this.wanted, this.#laws(), this.#options.events === false ? undefined : EVENT_PAYLOAD_TYPE),
     );
+  }
+
+  takes(offer: string): boolean {
+    return parseSdp(offer)?.codecs.some(({ law }) => this.#speaks(law)) ?? false;
   }
 
   answer(text: string): string | undefined {

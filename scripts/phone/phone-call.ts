@@ -1,4 +1,4 @@
-import type { CallAudio } from './call-audio.ts';
+import type { DirectedMedia } from './call-audio.ts';
 import type { RtpEndpoint } from './rtp-endpoint.ts';
 import type { CallEnd, CallState, CallTimes, SipCall } from './sip-call.ts';
 import { IncomingCall } from './sip-call-in.ts';
@@ -11,10 +11,10 @@ export class Call {
   readonly sip: SipCall;
   readonly rtp: RtpEndpoint;
   vanished = false;
-  #audio: CallAudio;
+  #audio: DirectedMedia;
   #agent: SipUserAgent;
 
-  constructor(agent: SipUserAgent, sip: SipCall, rtp: RtpEndpoint, audio: CallAudio) {
+  constructor(agent: SipUserAgent, sip: SipCall, rtp: RtpEndpoint, audio: DirectedMedia) {
     this.#agent = agent;
     this.sip = sip;
     this.rtp = rtp;

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { CallAudio } from './call-audio.ts';
+import { type AudioOptions, CallAudio, type DirectedMedia } from './call-audio.ts';
 import type { Law } from './g711.ts';
 import { Call } from './phone-call.ts';
 import { RtpEndpoint } from './rtp-endpoint.ts';
@@ -30,12 +30,27 @@ export interface PhoneOptions {
   codecs?: Law[];
   /** False: no RFC 4733; keys are sent as tones. */
   events?: boolean;
+  /** How a call's audio is opened; default plain RTP. */
+  audio?: OpenAudio;
   /** Answer only challenges of this digest algorithm (`MD5`, `SHA-256`). */
   algorithm?: string;
   timing?: Timing;
   /** What the other side of every call hears at first; default silence. */
   sound?: () => Sound;
 }
+
+/** Opens the audio of a call. `offer`: what the caller has described, undefined where we describe first. */
+export type OpenAudio = (options: AudioOptions, offer: string | undefined) => Promise<PhoneAudio>;
+
+export interface PhoneAudio {
+  rtp: RtpEndpoint;
+  audio: DirectedMedia;
+}
+
+const plainAudio: OpenAudio = async options => {
+  const rtp = await RtpEndpoint.open(options.host);
+  return { rtp, audio: new CallAudio(rtp, options) };
+};
 
 /** A whole telephone: a SIP user agent with an RTP endpoint for every call. Emits `call` for each that comes in. */
 export class Phone extends EventEmitter<{ call: [Call] }> {
@@ -108,21 +123,26 @@ export class Phone extends EventEmitter<{ call: [Call] }> {
     this.calls.clear();
   }
 
-  async #openAudio(): Promise<{ rtp: RtpEndpoint; audio: CallAudio }> {
-    const rtp = await RtpEndpoint.open(this.local.host);
-    rtp.play(this.#options.sound?.() ?? SILENCE);
-    const { codecs, events } = this.#options;
-    return { rtp, audio: new CallAudio(rtp, { host: this.local.host, codecs, events }) };
+  async #openAudio(offer?: string): Promise<PhoneAudio> {
+    const { codecs, events, sound, audio = plainAudio } = this.#options;
+    const opened = await audio({ host: this.local.host, codecs, events }, offer);
+    opened.rtp.play(sound?.() ?? SILENCE);
+    return opened;
   }
 
   /** The call is told of once its port is open; a caller who has gone by then rang for nobody. */
   async #ringing(sip: IncomingCall): Promise<void> {
-    const opening = this.#openAudio().catch(() => undefined);
+    const opening = this.#openAudio(sip.invite.body || undefined).catch(() => undefined);
     this.#opening.add(opening);
     const opened = await opening;
     this.#opening.delete(opening);
     // No port left for audio: the caller is told so rather than left ringing.
     if (!opened) return sip.reject(503);
+    const { body } = sip.invite;
+    if (body !== '' && !opened.audio.takes(body)) {
+      sip.reject(488);
+      return opened.rtp.close();
+    }
     const call = new Call(this.agent, sip, opened.rtp, opened.audio);
     this.#keep(call);
     this.emit('call', call);

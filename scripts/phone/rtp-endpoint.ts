@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { decodeG711, encodeG711 } from './g711.ts';
@@ -12,6 +11,16 @@ import type { RtpPacket } from './rtp-packet.ts';
 import type { Remote } from './sip-address.ts';
 import { DIGITS, FRAME_SAMPLES, SILENCE, digitTone } from './sound.ts';
 import type { Sound } from './sound.ts';
+
+/** What carries the packets: a UDP socket, or what protects them on their way. */
+export interface DatagramSocket {
+  address(): { port: number };
+  on(event: 'message', take: (packet: Buffer) => void): unknown;
+  on(event: 'error', take: (error: Error) => void): unknown;
+  removeAllListeners(event: 'message'): unknown;
+  send(packet: Buffer, port: number, host: string, done: () => void): void;
+  close(done: () => void): unknown;
+}
 
 /** What was negotiated for one stream. */
 export interface RtpSession {
@@ -57,7 +66,7 @@ export class RtpEndpoint extends EventEmitter<EndpointEvents> {
   readonly counts = { sent: 0, received: 0, malformed: 0 };
   readonly port: number;
   muted = false;
-  #socket: Socket;
+  #socket: DatagramSocket;
   #session: RtpSession | undefined;
   #sound: Sound = SILENCE;
   #keys: PressedKey[] = [];
@@ -77,7 +86,7 @@ export class RtpEndpoint extends EventEmitter<EndpointEvents> {
     return new RtpEndpoint(socket);
   }
 
-  constructor(socket: Socket) {
+  constructor(socket: DatagramSocket) {
     super();
     this.setMaxListeners(0);
     this.#socket = socket;

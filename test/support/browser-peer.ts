@@ -5,16 +5,20 @@ import { everyTwentyMs } from '../../scripts/phone/pace.ts';
 import { FRAME_SAMPLES, tone } from '../../scripts/phone/sound.ts';
 import { Ear } from './ear.ts';
 
-/** The media of a browser phone: ICE, DTLS and SRTP by a library, PCMU, a tone said and an ear. */
-export class BrowserPeer {
-  readonly ear: Ear;
-  readonly #connection = new RTCPeerConnection({
+/** What a page opens for a call: PCMU on this machine. */
+export const browserConnection = (): RTCPeerConnection =>
+  new RTCPeerConnection({
     iceServers: [],
     iceAdditionalHostAddresses: ['127.0.0.1'],
     codecs: {
       audio: [new RTCRtpCodecParameters({ mimeType: 'audio/PCMU', clockRate: 8000, channels: 1, payloadType: 0 })],
     },
   });
+
+/** The media of a browser phone: ICE, DTLS and SRTP by a library, PCMU, a tone said and an ear. */
+export class BrowserPeer {
+  readonly ear: Ear;
+  readonly #connection = browserConnection();
   readonly #track = new MediaStreamTrack({ kind: 'audio' });
   readonly #silence: () => void;
 

@@ -16,6 +16,8 @@ export interface PathEvents {
   /** The party wants its packets here from now on. */
   path(to: Place): void;
   keys(send: MasterKey, receive: MasterKey): void;
+  /** No keys come of the handshake, and why; told once. */
+  failed(reason: string): void;
 }
 
 /** A party checks a few addresses of its own; more are not remembered. */
@@ -33,6 +35,7 @@ export class DtlsPath {
   readonly #session: DtlsSession;
   readonly #checked = new Set<string>();
   #chosen: Place | null = null;
+  #failed = false;
 
   constructor(protection: DtlsProtection, events: PathEvents) {
     this.#protection = protection;
@@ -40,7 +43,7 @@ export class DtlsPath {
     this.#session = new DtlsSession(protection, protection.certificate, {
       send: packet => this.#chosen && events.send(packet, this.#chosen),
       keys: (send, receive) => events.keys(send, receive),
-      failed: () => undefined, // without keys nothing is sent or heard; the leg's idle event tells
+      failed: reason => this.#fail(reason),
     });
   }
 
@@ -74,6 +77,13 @@ export class DtlsPath {
     this.#events.send(answer, from);
     if (!this.#chosen || check.nominates) this.#choose(from);
     this.#session.begin();
+  }
+
+  /** Broken records may come by the thousand: only the first reason is told. */
+  #fail(reason: string): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#events.failed(reason);
   }
 
   #choose({ address, port }: RemoteInfo): void {

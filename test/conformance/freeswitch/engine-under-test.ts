@@ -80,7 +80,7 @@ export const MrfClass = require('drachtio-fsmrf') as new (srf: Srf) => Mrf;
 
 const secret = randomUUID();
 const password = randomUUID();
-const nothing = (): void => undefined;
+const nothing = (_fields: object, _text?: string): void => undefined;
 export const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
 
 /** An engine on free ports with the unmodified libraries connected to it. */
@@ -101,7 +101,7 @@ export class EngineUnderTest {
     this.media = media;
   }
 
-  static async start(): Promise<EngineUnderTest> {
+  static async start(log: typeof silent = silent): Promise<EngineUnderTest> {
     const directory = await mkdtemp(join(tmpdir(), 'engine-'));
     const engine = await startEngine({
       host: '127.0.0.1',
@@ -112,7 +112,7 @@ export class EngineUnderTest {
       mediaSipPort: 0,
       soundsDir: directory,
       cacheDir: join(directory, 'cache'),
-      log: silent,
+      log,
     });
     const srf = new SrfClass();
     srf.on('error', nothing);

@@ -1,14 +1,15 @@
 import { strict as assert } from 'node:assert';
 import { BrowserPeer } from '../../support/browser-peer.ts';
 import type { Endpoint } from './engine-under-test.ts';
-import { EngineUnderTest } from './engine-under-test.ts';
+import { EngineUnderTest, silent } from './engine-under-test.ts';
 
 describe('a browser phone', () => {
   let under: EngineUnderTest;
   let browser: BrowserPeer;
+  const warnings: object[] = [];
 
   before(async () => {
-    under = await EngineUnderTest.start();
+    under = await EngineUnderTest.start({ ...silent, warn: fields => warnings.push(fields) });
   });
   beforeEach(() => {
     browser = new BrowserPeer(700);
@@ -46,7 +47,7 @@ describe('a browser phone', () => {
     await browser.ear.hears(700, { within_ms: 8000 });
   });
 
-  it('with another certificate than its description names is not heard', async () => {
+  it('with another certificate than its description names is not heard, and the log says why', async () => {
     const endpoint = await endpointWith();
     const offer = await browser.offer();
     await endpoint.modify(
@@ -59,5 +60,7 @@ describe('a browser phone', () => {
     await assert.rejects(browser.ear.hears(700, { within_ms: 1500 }));
     const { variable_rtp_audio_in_media_packet_count } = await endpoint.getChannelVariables(true);
     assert.equal(Number(variable_rtp_audio_in_media_packet_count), 0);
+    const reason = 'the certificate is not the one that the description names';
+    assert.deepEqual(warnings, [{ uuid: endpoint.uuid, reason }]);
   });
 });
