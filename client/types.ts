@@ -753,6 +753,40 @@ export type Extension = {
   tm_delete: string;
 };
 
+export type File = {
+  /** Given by the platform. */
+  id: string;
+  /** The customer it belongs to. */
+  customer_id: string;
+  /** agent when an agent uploaded it, else empty. */
+  owner_type: string;
+  /** The agent who uploaded it. */
+  owner_id: string;
+  /** What kind of record it belongs to. */
+  reference_type: "" | "normal" | "recording";
+  /** The record it belongs to. */
+  reference_id: string;
+  /** What it is for. */
+  type: "" | "rag" | "talk" | "recording";
+  /** What people see. */
+  name: string;
+  /** Free text. */
+  detail: string;
+  /** As it was called when it was uploaded. */
+  filename: string;
+  /** Bytes. */
+  filesize: number;
+  /** Needs no credential until it expires, 7 days after it was asked for. */
+  uri_download: string;
+  tm_download_expire: string;
+  /** When it was created, UTC. */
+  tm_create: string;
+  /** When it was last changed. */
+  tm_update: string;
+  /** When it was deleted. */
+  tm_delete: string;
+};
+
 export type Flow = {
   /** Given by the platform. */
   id: string;
@@ -3251,6 +3285,57 @@ export interface Operations {
     };
     response: StorageAccount;
   };
+  /** List storage files, newest first */
+  list_storage_files: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those for this. */
+      type?: "" | "rag" | "talk" | "recording";
+      /** Only those of such records. */
+      reference_type?: "" | "normal" | "recording";
+      /** Only those of this record. */
+      reference_id?: string;
+      /** Only those that this agent uploaded. */
+      owner_id?: string;
+    };
+    response: {
+      result: Array<File>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
+  /** Upload one file */
+  create_file: {
+    body: Uint8Array;
+    response: File;
+  };
+  /** Get one file */
+  get_file: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: File;
+  };
+  /** Delete one file */
+  delete_file: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: File;
+  };
+  /** Lead to the contents of one file */
+  get_file_contents: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: Record<string, never>;
+  };
   /** List directs, newest first */
   list_directs: {
     query?: {
@@ -4399,6 +4484,57 @@ export interface Operations {
       id: string;
     };
     response: Extension;
+  };
+  /** List storage files, newest first */
+  service_agents_list_storage_files: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those for this. */
+      type?: "" | "rag" | "talk" | "recording";
+      /** Only those of such records. */
+      reference_type?: "" | "normal" | "recording";
+      /** Only those of this record. */
+      reference_id?: string;
+      /** Only those that this agent uploaded. */
+      owner_id?: string;
+    };
+    response: {
+      result: Array<File>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
+  /** Upload one file */
+  service_agents_create_file: {
+    body: Uint8Array;
+    response: File;
+  };
+  /** Get one file */
+  service_agents_get_file: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: File;
+  };
+  /** Delete one file */
+  service_agents_delete_file: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: File;
+  };
+  /** Lead to the contents of one file */
+  service_agents_get_file_contents: {
+    params: {
+      /** The id of the record. */
+      id: string;
+    };
+    response: Record<string, never>;
   };
   /** List tags, newest first */
   service_agents_list_tags: {
@@ -6073,6 +6209,11 @@ export const ROUTES = {
   create_storage_account_hyphenated: {"method":"POST","path":"/v1.0/storage-accounts","keyed":true},
   get_storage_account_hyphenated: {"method":"GET","path":"/v1.0/storage-accounts/{id}","keyed":false},
   delete_storage_account_hyphenated: {"method":"DELETE","path":"/v1.0/storage-accounts/{id}","keyed":false},
+  list_storage_files: {"method":"GET","path":"/v1.0/storage_files","keyed":false},
+  create_file: {"method":"POST","path":"/v1.0/storage_files","keyed":true},
+  get_file: {"method":"GET","path":"/v1.0/storage_files/{id}","keyed":false},
+  delete_file: {"method":"DELETE","path":"/v1.0/storage_files/{id}","keyed":false},
+  get_file_contents: {"method":"GET","path":"/v1.0/storage_files/{id}/file","keyed":false},
   list_directs: {"method":"GET","path":"/v1.0/directs","keyed":false},
   get_direct: {"method":"GET","path":"/v1.0/directs/{id}","keyed":false},
   list_extensions: {"method":"GET","path":"/v1.0/extensions","keyed":false},
@@ -6164,6 +6305,11 @@ export const ROUTES = {
   service_agents_get_call: {"method":"GET","path":"/v1.0/service_agents/calls/{id}","keyed":false},
   service_agents_list_extensions: {"method":"GET","path":"/v1.0/service_agents/extensions","keyed":false},
   service_agents_get_extension: {"method":"GET","path":"/v1.0/service_agents/extensions/{id}","keyed":false},
+  service_agents_list_storage_files: {"method":"GET","path":"/v1.0/service_agents/files","keyed":false},
+  service_agents_create_file: {"method":"POST","path":"/v1.0/service_agents/files","keyed":true},
+  service_agents_get_file: {"method":"GET","path":"/v1.0/service_agents/files/{id}","keyed":false},
+  service_agents_delete_file: {"method":"DELETE","path":"/v1.0/service_agents/files/{id}","keyed":false},
+  service_agents_get_file_contents: {"method":"GET","path":"/v1.0/service_agents/files/{id}/file","keyed":false},
   service_agents_list_tags: {"method":"GET","path":"/v1.0/service_agents/tags","keyed":false},
   service_agents_get_tag: {"method":"GET","path":"/v1.0/service_agents/tags/{id}","keyed":false},
   service_agents_lookup_contact: {"method":"GET","path":"/v1.0/service_agents/contacts/lookup","keyed":false},

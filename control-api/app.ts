@@ -33,6 +33,7 @@ import { startTopUp } from './jobs/top-up.ts';
 import { startAccountJobs } from './jobs/accounts.ts';
 import { MailDelivery } from './jobs/mail-delivery.ts';
 import { RecordingFiles } from './jobs/recording-files.ts';
+import { StoredFiles } from './jobs/stored-files.ts';
 import { LiveResources } from './live.ts';
 import { mailTransport, type MailRoute } from './mail/transport.ts';
 import { migrate } from './migrations/index.ts';
@@ -40,6 +41,8 @@ import { openApiDocument } from './openapi.ts';
 import { ProvisioningTokens } from './provisioning/tokens.ts';
 import { routes } from './routes.ts';
 import { downloadSecret, tokenSecret } from './settings.ts';
+import { BucketVault } from './storage/bucket-vault.ts';
+import { FolderVault } from './storage/folder-vault.ts';
 import { MediaStreams } from './streams/media-streams.ts';
 
 /** A running control-api. */
@@ -101,13 +104,19 @@ const mailRouteOf = ({ SMTP_URL, MAIL_FROM, SIP_DOMAIN, DATA_DIR }: Config): Mai
 const makeContext = async ({ config, log, db, redis, commands, carrier, mail, port }: Parts): Promise<Context> => {
   const secret = await tokenSecret(db);
   const folder = resolve(config.DATA_DIR);
+  const downloads = new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder });
+  const vault = config.STORAGE_URL === '' ? new FolderVault(downloads) : new BucketVault(config.STORAGE_URL);
+  const uploadFolder = join(folder, 'uploads');
   const limits = new RateLimits({ rates: ratesOf(config), proxies: config.TRUST_PROXY, redis, log });
   return {
     db,
     commands,
     live: new LiveResources({ database: db, redis }),
     bans: new BanReader(redis),
-    downloads: new Downloads({ secret: await downloadSecret(db), publicUrl: publicUrl(config, port), folder }),
+    downloads,
+    vault,
+    storedFiles: new StoredFiles({ db, vault, uploadFolder, log }),
+    uploadFolder,
     carrier,
     rates: config.BILLING_RATES,
     numberReleases: new NumberReleases(db, carrier, log),
@@ -173,12 +182,14 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   const jobs = [...sweeps, startNumberRenewal(context), startTopUp(db, log), startCarrierHealth(db, redis, log)];
   mail.start();
   context.recordingFiles.start();
+  context.storedFiles.start();
   context.numberReleases.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     for (const job of jobs) job.stop();
     streams.stop();
     await context.recordingFiles.stop();
+    await context.storedFiles.stop();
     await context.numberReleases.stop();
     await mail.stop();
     await events.stop();

@@ -65,6 +65,13 @@ export const configSchema = z.object({
     .regex(/^(|([^<>@\r\n]{1,100} )?<?[^\s<>@]+@[^\s<>@]+>?)$/, 'must be like Trunkline <phone@example.org>')
     .default('')
     .describe('Sender of letters; empty: no-reply@SIP_DOMAIN.'),
+  STORAGE_URL: z
+    .union([
+      z.literal(''),
+      url(/^https?:\/\/[^/]+@[^/]+\/[^/?]+/, 'https://key:secret@s3.example.org/bucket?region=eu-1'),
+    ])
+    .default('')
+    .describe('Bucket of an S3-compatible server that stored files lie in; empty: they are in DATA_DIR/files.'),
   DIRECT_SCOPE_VERSION: z.coerce
     .number()
     .int()

@@ -26,6 +26,7 @@ import { contactRoutes } from './resources/contacts.ts';
 import { customerRoutes } from './resources/customer.ts';
 import { customersRoutes } from './resources/customers.ts';
 import { storageAccountRoutes } from './resources/storage-accounts.ts';
+import { storageFileRoutes } from './resources/storage-files.ts';
 import { directRoutes } from './resources/directs.ts';
 import { extensionRoutes } from './resources/extensions.ts';
 import { provisioningRoutes } from './provisioning/routes.ts';
@@ -84,6 +85,7 @@ const all: Route[] = [
   ...customerRoutes,
   ...customersRoutes,
   ...storageAccountRoutes,
+  ...storageFileRoutes,
   ...directRoutes,
   ...extensionRoutes,
   ...provisioningRoutes,

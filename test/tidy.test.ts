@@ -29,7 +29,9 @@ const PACKAGES: Record<string, RegExp> = {
 const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^express$/, /^control-api\/http\//],
   [/^knex$/, /^control-api\//],
-  [/^undici$/, /^outbound\//],
+  [/^undici$/, /^(outbound|control-api\/storage)\//],
+  [/^aws4fetch$/, /^control-api\/storage\//],
+  [/^@fastify\/busboy$/, /^control-api\/http\//],
   [/^bullmq$/, /^(control-api\/(commands\.ts|jobs\/)|media-app\/commands\/)/],
   [/^drachtio-srf$/, /^media-app\/sip\//],
   [/^drachtio-fsmrf$/, /^media-app\/media\//],

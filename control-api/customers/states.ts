@@ -119,6 +119,7 @@ export const removeCustomer = async (
   if (removed['status'] !== 'deleted') return removed;
   context.mail.wake();
   context.recordingFiles.sweep();
+  context.storedFiles.sweep();
   await endLive(context, id, request_id, ['call', 'conference']);
   for (const extension_id of await context.db('extensions').where({ customer_id: id }).pluck<string[]>('id'))
     forgetPhones(context, { customer_id: id, extension_id, request_id });

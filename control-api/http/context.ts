@@ -8,10 +8,12 @@ import type { Downloads } from '../downloads.ts';
 import type { NumberReleases } from '../jobs/number-releases.ts';
 import type { MailDelivery } from '../jobs/mail-delivery.ts';
 import type { RecordingFiles } from '../jobs/recording-files.ts';
+import type { StoredFiles } from '../jobs/stored-files.ts';
 import type { LiveResources } from '../live.ts';
 import type { PhoneAccess } from '../provisioning/line.ts';
 import type { ProvisioningTokens } from '../provisioning/tokens.ts';
 import type { Health } from '../health.ts';
+import type { Vault } from '../storage/vault.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -23,6 +25,11 @@ export interface Context {
   live: LiveResources;
   bans: BanReader;
   downloads: Downloads;
+  /** The bytes of stored files. */
+  vault: Vault;
+  storedFiles: StoredFiles;
+  /** Where uploads are received. */
+  uploadFolder: string;
   recordingFiles: RecordingFiles;
   /** Sells normal numbers. */
   carrier: Carrier;

@@ -4,6 +4,7 @@ import { ERROR_STATUSES, REASONS, type Reason } from '#contract/errors';
 import { errorSchema } from './errors.ts';
 import { exampleOf } from './openapi-examples.ts';
 import type { Route } from './route.ts';
+import { MOST_BYTES } from './upload.ts';
 
 type Json = Record<string, unknown>;
 
@@ -87,6 +88,7 @@ const reasonsOf = (route: Route): Reason[] => [
   ...(route.params ? (['INVALID_ID'] as const) : []),
   ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
   ...(route.body ? (['INVALID_JSON_BODY', 'INVALID_ARGUMENT'] as const) : []),
+  ...(route.upload ? (['INVALID_FILE_UPLOAD', 'INVALID_FILE_TYPE'] as const) : []),
   ...(takesKey(route) ? (['IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_KEY_IN_USE', 'INVALID_ARGUMENT'] as const) : []),
   ...route.reasons,
   'SERVICE_UNAVAILABLE',
@@ -137,6 +139,19 @@ const json = (schema: Json, components: Components): Json => ({
   'application/json': { schema, example: exampleOf(schema, components.schemas) },
 });
 
+const formOf = ({ types }: NonNullable<Route['upload']>): Json => ({
+  'multipart/form-data': {
+    schema: {
+      type: 'object',
+      properties: {
+        file: { type: 'string', format: 'binary', description: `At most ${MOST_BYTES / 1024 / 1024} MiB.` },
+        type: { type: 'string', enum: types, description: 'What the file is for.' },
+      },
+      required: ['file', 'type'],
+    },
+  },
+});
+
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
@@ -165,6 +180,7 @@ const operationOf = (route: Route, components: Components): Json => {
     ...(route.body
       ? { requestBody: { required: true, content: json(components.add(route.body, 'input'), components) } }
       : {}),
+    ...(route.upload ? { requestBody: { required: true, content: formOf(route.upload) } } : {}),
     responses: { [route.status]: success, ...failuresOf(route, components) },
   };
 };

@@ -4,6 +4,7 @@ import type { Identity, Incoming } from './authenticate.ts';
 import type { Context } from './context.ts';
 import type { Gate } from './gate.ts';
 import type { Permission } from './permit.ts';
+import type { Upload } from './upload.ts';
 
 type Shape = z.ZodType | undefined;
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -21,6 +22,8 @@ export interface RouteRequest<P = unknown, Q = unknown, B = unknown> {
   client_ip: string;
   /** The request as it came, for handlers that look at credentials themselves. */
   incoming: Incoming;
+  /** The file that came, on routes that take one. */
+  upload?: Upload;
   /** The id of the row that a creation makes, when a repeated request must not make another. */
   fresh_id?: string;
 }
@@ -71,6 +74,8 @@ export interface Route {
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** It takes a form (multipart/form-data) with the parts `file` and `type` in place of a body, and these types. */
+  upload?: { types: readonly string[] };
   status: number;
   response: z.ZodType;
   /** What success answers with when it is no JSON; the handler's Reply then carries bytes. */

@@ -9,6 +9,7 @@ import { handleOnce } from './keyed.ts';
 import { PAGE_HEADERS } from './page.ts';
 import { permit } from './permit.ts';
 import { Reply, type Route, type RouteRequest } from './route.ts';
+import { withUpload } from './upload.ts';
 
 /** Bodies larger than this are refused before they are read. */
 const BODY_LIMIT = '1mb';
@@ -74,7 +75,7 @@ const identityOf = (route: Route, context: Context, request: Request): Promise<I
 
 type Who = Pick<RouteRequest, 'context' | 'identity' | 'request_id' | 'client_ip' | 'incoming'>;
 
-/** What comes after the caller is known: a direct token's own list, binding, permission, handler (6.2). */
+/** What comes after the caller is known: a direct token's own list, binding, permission, a file, handler (6.2). */
 const serve = async (route: Route, request: Request, who: Who): Promise<unknown> => {
   const { direct } = who.identity;
   const listed = route.permission !== 'any' && route.permission !== 'public';
@@ -82,7 +83,12 @@ const serve = async (route: Route, request: Request, who: Who): Promise<unknown>
   const asked = { ...who, ...bind(route, request) };
   if (direct && operation) checkBound(operation, direct, asked);
   else await admit(route, asked);
-  return handleOnce(route, request, asked);
+  if (!route.upload) return handleOnce(route, request, asked);
+  return withUpload(request, { folder: who.context.uploadFolder, ...route.upload }, upload => {
+    // What an Idempotency-Key is compared by, in place of a body in memory.
+    request.body = upload.fingerprint;
+    return handleOnce(route, request, { ...asked, upload });
+  });
 };
 
 /** Authenticates, counts and looks at the account's status, before anything of the body is read (1.1). */

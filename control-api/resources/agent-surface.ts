@@ -14,6 +14,7 @@ import { extensions } from './extensions.ts';
 import { findLive, getLive, listLive } from './live.ts';
 import { getMe } from './me.ts';
 import { render, type Row } from './resource.ts';
+import { agentFileRoutes } from './storage-files.ts';
 import { Store } from './store.ts';
 import { tagOperations } from './tags.ts';
 
@@ -152,6 +153,7 @@ export const serviceAgentRoutes: Route[] = [
     getCustomer,
     ...callRoutes,
     ...extensionRoutes,
+    ...agentFileRoutes,
     tagOperations.list,
     tagOperations.get,
     ...contactRoutes,

@@ -31,6 +31,7 @@ import { recordings } from './recordings.ts';
 import type { Resource } from './resource.ts';
 import { routeRecords } from './routes.ts';
 import { storageAccounts } from './storage-accounts.ts';
+import { storageFiles } from './storage-files.ts';
 import { Store } from './store.ts';
 import { tags } from './tags.ts';
 import { trunks } from './trunks.ts';
@@ -84,6 +85,7 @@ const RECORDS: Record<string, Find> = {
   '/routes': stored(routeRecords),
   '/storage-accounts': stored(storageAccounts),
   '/storage_accounts': stored(storageAccounts),
+  '/storage_files': stored(storageFiles),
   '/tags': stored(tags),
   '/teams': stored(teams),
   '/trunks': stored(trunks),

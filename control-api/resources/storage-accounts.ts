@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PlatformError } from '#contract/errors';
 import { NEVER } from '#contract/time';
 import { defineRoute, type Route } from '../http/route.ts';
+import { totalsOf } from '../storage/keep.ts';
 import { crud } from './crud.ts';
 import { findCustomer } from './customers.ts';
 import { defineResource, render, type Row } from './resource.ts';
@@ -31,7 +32,7 @@ export const storageAccounts = defineResource({
 const routes = crud(storageAccounts, {
   async prepare({ context }, { customer_id }) {
     await findCustomer(context.db, customer_id);
-    return { customer_id };
+    return { customer_id, ...(await totalsOf(context.db, customer_id)) };
   },
 });
 

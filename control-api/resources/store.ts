@@ -154,7 +154,14 @@ export class Store {
   }
 }
 
-const tell = async (trx: Transaction, resource: Resource, verb: Verb, row: Row, request_id: string): Promise<void> => {
+/** Tells a change of a row that was written by hand, in its transaction. */
+export const tell = async (
+  trx: Transaction,
+  resource: Resource,
+  verb: Verb,
+  row: Row,
+  request_id: string,
+): Promise<void> => {
   const event_type = `${resource.name}_${verb}`;
   if (!resource.told || !isStoredEvent(event_type)) return;
   const { customer_id, id } = row;

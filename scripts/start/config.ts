@@ -112,6 +112,11 @@ export const settingsSchema = z
       .optional()
       .describe('Mail server that letters go through; without it they are files in DATA_DIR/mail.'),
     BILLING_RATES: ratesSetting,
+    STORAGE_URL: z
+      .string()
+      .regex(/^https?:\/\/[^/]+@[^/]+\/[^/?]+/, 'must be like https://key:secret@s3.example.org/bucket')
+      .optional()
+      .describe('Bucket of an S3-compatible server that stored files lie in; without it they are in DATA_DIR/files.'),
     DIRECT_SCOPE_VERSION: z.coerce
       .number({ error: 'must be a whole number' })
       .int('must be a whole number')

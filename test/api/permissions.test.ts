@@ -46,6 +46,8 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/(ais|teams|queues|campaigns|outdials|outplans)/, 'yyy-'],
   [/ \/(conversation_accounts|conversation-accounts|webchat_widgets)/, 'yyy-'],
   [/ \/rags/, 'yy--'],
+  [/^get \/storage_files(\/\{id\})?$/, 'yyyy'],
+  [/ \/storage_files/, 'yyy-'],
   [/^get \/storage_account$/, 'yyy-'],
   [/^get \/storage[-_]accounts\/\{id\}/, 'yyy-'],
   [/ \/storage[-_]accounts/, 'y---'],
@@ -171,6 +173,7 @@ describe('who may do what', () => {
     const target = { event_id: event.resource_id, target: 'customer', order_key: '', uri: '', method: 'POST' };
     await insert('webhook_deliveries', { tm_create: LATER, customer_id, sequence: 0, state: 'dead', ...target });
     await fillRecords(customer_id);
+    await insert('storage_files', { customer_id, type: 'rag', filename: 'a.txt', filesize: 1, tm_create: LATER });
     existing.set('customers', customer_id);
     for (const table of ['accesskeys', 'directs', 'storage_accounts', 'billing_accounts', 'billings']) {
       const row = await db(table).where({ customer_id }).first<{ id: string } | undefined>('id');

@@ -24,8 +24,8 @@ export interface ApiRequest {
   /** The accesskey of the first start by default; an empty object sends no credential. */
   credentials?: { token?: string; accesskey?: string };
   headers?: Record<string, string>;
-  /** Sent as it is, instead of a JSON body. */
-  raw?: string;
+  /** Sent as it is, instead of a JSON body; text is called JSON when no header says otherwise. */
+  raw?: string | FormData;
 }
 
 /** A control-api of a test: own database, own Redis database, own data folder. */
@@ -97,8 +97,13 @@ const withCredentials = (url: URL, headers: Headers, credentials: { token?: stri
   if (credentials.accesskey) url.searchParams.set('accesskey', credentials.accesskey);
 };
 
-const send = async (url: URL, method: string, headers: Headers, body: string | undefined): Promise<Answer> => {
-  if (body !== undefined) headers.set('Content-Type', 'application/json');
+const send = async (
+  url: URL,
+  method: string,
+  headers: Headers,
+  body: string | FormData | undefined,
+): Promise<Answer> => {
+  if (typeof body === 'string' && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
   const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.includes('json') ?? false;

@@ -20,6 +20,7 @@ import { providers } from '../../../control-api/resources/providers.ts';
 import { queues } from '../../../control-api/resources/queues.ts';
 import { rags } from '../../../control-api/resources/rag-store.ts';
 import { storageAccounts } from '../../../control-api/resources/storage-accounts.ts';
+import { storageFiles } from '../../../control-api/resources/storage-files.ts';
 import { tags } from '../../../control-api/resources/tags.ts';
 import { teams } from '../../../control-api/resources/teams.ts';
 import { trunks } from '../../../control-api/resources/trunks.ts';
@@ -38,10 +39,15 @@ const HIDDEN: Record<string, string[]> = {
   contact_addresses: ['tm_update', 'tm_delete'],
   flows: ['persistent', 'tm_expire'],
   numbers: ['carrier', 'carrier_reference'],
+  storage_files: ['removed'],
 };
 
 /** What lies in another table. */
-const ELSEWHERE: Record<string, string[]> = { contacts: ['addresses'], rags: ['status', 'sources'] };
+const ELSEWHERE: Record<string, string[]> = {
+  contacts: ['addresses'],
+  rags: ['status', 'sources'],
+  storage_files: ['uri_download', 'tm_download_expire'],
+};
 
 describe('tables and schemas', () => {
   let database: TestDatabase;
@@ -74,6 +80,7 @@ describe('tables and schemas', () => {
     queues,
     rags,
     storageAccounts,
+    storageFiles,
     tags,
     teams,
     trunks,
