@@ -14,7 +14,7 @@ const HASHES = new Map([
  * Phones that give up on a challenge that offers anything but MD5, instead of passing over it as RFC 8760 section 2.4
  * asks. They are offered MD5 alone.
  */
-const KNOW_ONLY_MD5 = [/^baresip v[01]\./i];
+const KNOW_ONLY_MD5 = [/^baresip v[01]\./i, /^JsSIP\b/i];
 
 /** `forged`: wrong, and with a nonce that we did not give to this source; its address may be somebody else's. */
 export type DigestVerdict = 'accepted' | 'stale' | 'refused' | 'forged';
