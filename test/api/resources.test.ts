@@ -71,7 +71,7 @@ describe('stored resources', () => {
 
     it('are at most ten thousand that were not deleted, flows of calls not counted', async () => {
       const fill = `insert into flows select r.* from flows f, generate_series(1, ?::int) n,
-        jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'persistent', ?::boolean, 'n', n)) r where f.id = ?`;
+        jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'persistent', ?::boolean, 'direct_hash', '', 'n', n)) r where f.id = ?`;
       const [{ id }, { count }] = [
         await create('/flows', { name: 'One of many' }),
         (await api.database.db('flows').where({ persistent: true }).whereNull('tm_delete').count().first()) as Json,

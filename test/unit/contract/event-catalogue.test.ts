@@ -28,7 +28,8 @@ const CATALOGUE: [events: string[], data: string, later?: Later][] = [
   [verbs('call', 'created', 'dialing', 'ringing', 'progressing', 'canceling', 'terminating', 'hangup'), 'Call'],
   [verbs('call', 'updated', 'deleted'), 'Call'],
   [verbs('groupcall', 'created', 'progressing', 'hangup', 'deleted'), 'Groupcall'],
-  [verbs('recording', 'started', 'finished'), 'Recording'],
+  // `recording_failed` is ours: the specification has no event for audio that is lost
+  [verbs('recording', 'started', 'failed', 'finished'), 'Recording'],
   [plain('campaign'), 'Campaign', 'campaigns'],
   [verbs('campaign_status', 'run', 'stopping', 'stop'), 'Campaign', 'campaigns'],
   [plain('campaigncall'), 'Campaigncall', 'campaigns'],
