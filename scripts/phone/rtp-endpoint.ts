@@ -106,12 +106,13 @@ export class RtpEndpoint extends EventEmitter<EndpointEvents> {
     this.#sound = sound;
   }
 
-  /** Presses keys one after another as RFC 4733 events, or as tones where no event type was agreed. Resolves when the last is up. */
+  /** Presses keys one after another as RFC 4733 events, or as tones where no event type was agreed. Resolves when the last is up, rejects once closed. */
   async press(digits: string, duration_ms = 160): Promise<void> {
     const frames = Math.max(2, Math.round(duration_ms / 20));
     for (const digit of digits.toUpperCase()) {
       const event = DIGITS.indexOf(digit);
       if (event < 0) throw new Error(`"${digit}" is no key of a telephone`);
+      if (!this.#open) throw new Error('the call is over');
       await new Promise<void>(done => {
         this.#keys.push({ event, sound: digitTone(digit), frames, sent: 0, gap: GAP_FRAMES, timestamp: 0, done });
       });

@@ -185,8 +185,8 @@ describe('what the API does to the sound of a call', function () {
     });
     const ownFlow = (call_flow_id: string) =>
       office.stack.api('PUT', `/numbers/${numberId}`, { call_flow_id }).then(({ status }) => assert.equal(status, 200));
-    const { body: numbers } = await office.stack.api<{ result: { id: string }[] }>('GET', '/numbers');
-    const numberId = numbers.result[0]?.id ?? '';
+    const { body: numbers } = await office.stack.api<{ result: { id: string; number: string }[] }>('GET', '/numbers');
+    const numberId = numbers.result.find(({ number }) => number === office.stack.welcome.number)?.id ?? '';
     await ownFlow(flow.id);
     try {
       const phone = await (await office.registered('1001')).dial(office.stack.welcome.number);
