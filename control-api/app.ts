@@ -50,6 +50,8 @@ export interface App {
   port: number;
   /** The facts of the first start, when this was it. */
   welcome: Welcome | undefined;
+  /** What routes and jobs reach: whoever hurries a job along gives it this. */
+  context: Context;
   /** Ends in order: no new requests, open ones answered, then the connections. */
   stop(): Promise<void>;
 }
@@ -198,5 +200,5 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
     redis.disconnect();
     await db.destroy();
   };
-  return { port, welcome, stop };
+  return { port, welcome, context, stop };
 };

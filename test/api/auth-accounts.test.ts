@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
 import { deleteFrozen, expireUnverified, forgetSpent } from '../../control-api/jobs/accounts.ts';
-import type { Context } from '../../control-api/http/context.ts';
 import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { Mailbox } from '../support/mailbox.ts';
 
@@ -398,22 +397,14 @@ describe('accounts: signup, verification, passwords, closing', () => {
 
   describe('jobs (31)', () => {
     /** What the jobs reach: the database of the running API, and nothing that is up. */
-    const context = (): Context =>
-      ({
-        db: api.database.db,
-        mail: { wake: () => undefined },
-        recordingFiles: { sweep: () => undefined },
-        live: { list: async () => ({ result: [], next_page_token: '' }) },
-        sipDomain: 'trunkline.localhost',
-      }) as unknown as Context;
     const later = (milliseconds: number): Date => new Date(Date.now() + milliseconds);
 
     it('an account that nobody verified for 72 hours expires, and comes back through resend and verify', async () => {
       const email = freshEmail();
       const id = String((((await signup(email)).body['customer'] ?? {}) as Record<string, unknown>)['id']);
-      await expireUnverified(context(), later(71 * HOUR_MS));
+      await expireUnverified(api.app.context, later(71 * HOUR_MS));
       assert.equal(await statusOf(id), 'initial');
-      await expireUnverified(context(), later(73 * HOUR_MS));
+      await expireUnverified(api.app.context, later(73 * HOUR_MS));
       assert.equal(await statusOf(id), 'expired');
       await post('/auth/email-verify-resend', { email });
       const { token } = await mailbox.one(email, /confirm/);
@@ -424,9 +415,9 @@ describe('accounts: signup, verification, passwords, closing', () => {
     it('an account that was frozen for 30 days is deleted', async () => {
       const { accesskey, id } = await account();
       await post('/auth/unregister', { confirmation_phrase: 'DELETE' }, { credentials: { accesskey } });
-      await deleteFrozen(context(), later(30 * DAY_MS - HOUR_MS));
+      await deleteFrozen(api.app.context, later(30 * DAY_MS - HOUR_MS));
       assert.equal(await statusOf(id), 'frozen');
-      await deleteFrozen(context(), later(30 * DAY_MS + HOUR_MS));
+      await deleteFrozen(api.app.context, later(30 * DAY_MS + HOUR_MS));
       assert.equal(await statusOf(id), 'deleted');
     });
 
@@ -434,9 +425,9 @@ describe('accounts: signup, verification, passwords, closing', () => {
       const { id, email } = await account();
       await mailbox.one(email, /Welcome/);
       const links = () => api.database.db('link_tokens').where({ customer_id: id });
-      await forgetSpent(context(), later(2 * DAY_MS));
+      await forgetSpent(api.app.context, later(2 * DAY_MS));
       assert.equal((await links()).length, 2);
-      await forgetSpent(context(), later(9 * DAY_MS));
+      await forgetSpent(api.app.context, later(9 * DAY_MS));
       assert.equal((await links()).length, 0);
       const sent = await api.database
         .db('mails')

@@ -5,7 +5,6 @@ import { newId } from '#contract/ids';
 import { NEVER, timestamp } from '#contract/time';
 import { freezeCustomer, recoverCustomer, removeCustomer } from '../../control-api/customers/states.ts';
 import { openCustomer } from '../../control-api/customers/open.ts';
-import type { Context } from '../../control-api/http/context.ts';
 import { renewNumbers } from '../../control-api/resources/number-renewal.ts';
 import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
@@ -135,14 +134,12 @@ describe('billing accounts and what they pay (accounts-and-plumbing 14)', () => 
 
     it('stands still while its customer is frozen, and is gone with it', async () => {
       const own = await payer();
-      const context = { db: api.database.db, sipDomain: 'x', mail: { wake: () => undefined } };
-      const around = { ...context, recordingFiles: { sweep: () => undefined }, live: { list: () => ({ result: [] }) } };
-      const given = around as unknown as Context;
-      await freezeCustomer(given, own.customer_id, 'req');
+      const { context } = api.app;
+      await freezeCustomer(context, own.customer_id, 'req');
       assert.equal((await accountOf(own))['status'], 'frozen');
-      await recoverCustomer(given, own.customer_id, 'req');
+      await recoverCustomer(context, own.customer_id, 'req');
       assert.equal((await accountOf(own))['status'], 'active');
-      await removeCustomer(given, own.customer_id, 'req');
+      await removeCustomer(context, own.customer_id, 'req');
       const row = await api.database.db('billing_accounts').where('id', own.account).first<Json>();
       assert.equal(row['status'], 'deleted');
       assert.ok(row['tm_delete']);
@@ -261,12 +258,7 @@ describe('billing accounts and what they pay (accounts-and-plumbing 14)', () => 
     });
 
     const NOW = '2999-01-01 00:00:00.000000';
-    const renewal = () => ({
-      db: api.database.db,
-      rates: RATES,
-      numberReleases: { sweep: () => undefined } as unknown as Context['numberReleases'],
-      log: pino({ level: 'silent' }),
-    });
+    const renewal = () => ({ ...api.app.context, rates: RATES, log: pino({ level: 'silent' }) });
     /** A normal number of somebody that was last renewed long ago. */
     const old = async ({ customer_id }: Payer): Promise<string> => {
       const id = newId();
