@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -153,22 +154,31 @@ export const checkPorts = async (settings: Settings): Promise<void> => {
   if (found.length > 0) throw new StartError(found.join('\n'));
 };
 
-const openFree = (): Promise<{ port: number; close: () => Promise<void> }> =>
-  new Promise((resolve, reject) => {
+/**
+ * Where free ports are looked for: below those that systems give to outgoing connections (32768 and up on Linux), so that none
+ * of these takes a port before its process listens there, and above the RTP ports that `npm start` uses.
+ */
+const FREE_PORTS = [25_000, 32_767] as const;
+
+/** Holds a random port, or undefined when somebody else has it. */
+const holdOne = (): Promise<{ port: number; close: () => Promise<void> } | undefined> =>
+  new Promise(resolve => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port: 0, exclusive: true }, () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      resolve({ port, close: () => new Promise(done => server.close(() => done())) });
-    });
+    const port = randomInt(...FREE_PORTS);
+    server.once('error', () => resolve(undefined));
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () =>
+      resolve({ port, close: () => new Promise(done => server.close(() => done())) }),
+    );
   });
 
-/** Different loopback ports that are free now, for TCP and UDP. */
+/** Different loopback ports that are free now, for TCP and UDP. Rejects when there seem to be none. */
 export const freePorts = async (count: number): Promise<number[]> => {
   const found: number[] = [];
-  while (found.length < count) {
-    const held = await Promise.all(Array.from({ length: count - found.length }, openFree));
+  for (let tries = 0; found.length < count; tries += 1) {
+    if (tries > 100) throw new Error(`no free port between ${FREE_PORTS[0]} and ${FREE_PORTS[1]}`);
+    const held = (await Promise.all(Array.from({ length: count - found.length }, holdOne))).filter(
+      one => one !== undefined,
+    );
     for (const one of held) if ((await tryUdp('127.0.0.1', one.port)) === undefined) found.push(one.port);
     await Promise.all(held.map(one => one.close()));
   }
