@@ -1026,6 +1026,27 @@ export type Outplan = {
   tm_delete: string | null;
 };
 
+/** Something that happened with a party outside. */
+export type PeerEvent = {
+  /** UTC. */
+  timestamp: string;
+  customer_id: string;
+  /** What kind of record it belongs to. */
+  publisher: "call" | "conversation_message" | "conversation";
+  /** What happened; of an interaction, what happened last. */
+  event_type: string;
+  /** The record it belongs to: the call. */
+  reference_id: string;
+  /** Who began, seen from this account. */
+  direction: "incoming" | "outgoing" | "";
+  /** The party outside. */
+  peer: Address;
+  /** The party of this account. */
+  local: Address;
+  /** The record at that moment. */
+  data: Record<string, unknown>;
+};
+
 /** One file of a recording. */
 export type Playfile = {
   /** Unique within the recording. */
@@ -3040,6 +3061,48 @@ export interface Operations {
     };
     response: ContactAddress;
   };
+  /** List the calls with a party outside, newest first, each with what happened last */
+  list_contact_interactions: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those with this contact, by any of its addresses. */
+      contact_id?: string;
+      /** Only those with this party, together with peer_target; one of agent, ai, ai_team, conference, email, extension, line, sip, tel, webchat, web_session, whatsapp. */
+      peer_type?: string;
+      /** Its number or address, written in any way. */
+      peer_target?: string;
+      /** Only those with this contact address. */
+      address_id?: string;
+    };
+    response: {
+      result: Array<PeerEvent>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
+  /** List everything that happened with a party outside, newest first */
+  list_contact_peer_events: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those with this contact, by any of its addresses. */
+      contact_id?: string;
+      /** Only those with this party, together with peer_target; one of agent, ai, ai_team, conference, email, extension, line, sip, tel, webchat, web_session, whatsapp. */
+      peer_type?: string;
+      /** Its number or address, written in any way. */
+      peer_target?: string;
+    };
+    response: {
+      result: Array<PeerEvent>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
   /** Get the own account */
   get_customer: {
     response: Customer;
@@ -4849,6 +4912,50 @@ export interface Operations {
     };
     response: ContactAddress;
   };
+  /** List the calls with a party outside, newest first, each with what happened last */
+  service_agents_list_contact_interactions: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those with this contact, by any of its addresses. */
+      contact_id?: string;
+      /** Only those with this party, together with peer_target; one of agent, ai, ai_team, conference, email, extension, line, sip, tel, webchat, web_session, whatsapp. */
+      peer_type?: string;
+      /** Its number or address, written in any way. */
+      peer_target?: string;
+      /** Only those with this contact address. */
+      address_id?: string;
+      /** How many days back, such as 7d; at most 180d. */
+      since?: string;
+    };
+    response: {
+      result: Array<PeerEvent>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
+  /** List everything that happened with a party outside, newest first */
+  service_agents_list_contact_peer_events: {
+    query?: {
+      /** How many to return, at most 100. */
+      page_size?: number;
+      /** The next_page_token of the page before. */
+      page_token?: string;
+      /** Only those with this contact, by any of its addresses. */
+      contact_id?: string;
+      /** Only those with this party, together with peer_target; one of agent, ai, ai_team, conference, email, extension, line, sip, tel, webchat, web_session, whatsapp. */
+      peer_type?: string;
+      /** Its number or address, written in any way. */
+      peer_target?: string;
+    };
+    response: {
+      result: Array<PeerEvent>;
+      /** Pass it as page_token; empty on the last page. */
+      next_page_token: string;
+    };
+  };
   /** Run a flow on virtual time against a script; nothing is dialled, sent or stored */
   simulate_flow: {
     params: {
@@ -6186,6 +6293,8 @@ export const ROUTES = {
   update_contact_address: {"method":"PUT","path":"/v1.0/contact_addresses/{id}","keyed":false},
   delete_contact_address: {"method":"DELETE","path":"/v1.0/contact_addresses/{id}","keyed":false},
   claim_contact_address: {"method":"POST","path":"/v1.0/contact_addresses/{id}/claim","keyed":true},
+  list_contact_interactions: {"method":"GET","path":"/v1.0/contact_interactions","keyed":false},
+  list_contact_peer_events: {"method":"GET","path":"/v1.0/contact_peer_events","keyed":false},
   get_customer: {"method":"GET","path":"/v1.0/customer","keyed":false},
   update_customer: {"method":"PUT","path":"/v1.0/customer","keyed":false},
   update_customer_metadata: {"method":"PUT","path":"/v1.0/customer/metadata","keyed":false},
@@ -6329,6 +6438,8 @@ export const ROUTES = {
   service_agents_update_contact_address: {"method":"PUT","path":"/v1.0/service_agents/contact_addresses/{id}","keyed":false},
   service_agents_delete_contact_address: {"method":"DELETE","path":"/v1.0/service_agents/contact_addresses/{id}","keyed":false},
   service_agents_claim_contact_address: {"method":"POST","path":"/v1.0/service_agents/contact_addresses/{id}/claim","keyed":true},
+  service_agents_list_contact_interactions: {"method":"GET","path":"/v1.0/service_agents/contact_interactions","keyed":false},
+  service_agents_list_contact_peer_events: {"method":"GET","path":"/v1.0/service_agents/contact_peer_events","keyed":false},
   simulate_flow: {"method":"POST","path":"/v1.0/flows/{id}/simulate","keyed":true},
   simulate_activeflow: {"method":"POST","path":"/v1.0/activeflows/simulate","keyed":true},
   validate_flow: {"method":"POST","path":"/v1.0/flows/validate","keyed":true},

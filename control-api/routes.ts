@@ -22,6 +22,7 @@ import { conferenceRecordingRoutes } from './resources/conference-recordings.ts'
 import { conferenceTranscribeRoutes } from './resources/conference-transcribes.ts';
 import { conferenceRoutes } from './resources/conferences.ts';
 import { contactAddressRoutes } from './resources/contact-addresses.ts';
+import { contactInteractionRoutes } from './resources/contact-interactions.ts';
 import { contactRoutes } from './resources/contacts.ts';
 import { customerRoutes } from './resources/customer.ts';
 import { customersRoutes } from './resources/customers.ts';
@@ -82,6 +83,7 @@ const all: Route[] = [
   ...conferencecallRoutes,
   ...contactRoutes,
   ...contactAddressRoutes,
+  ...contactInteractionRoutes,
   ...customerRoutes,
   ...customersRoutes,
   ...storageAccountRoutes,

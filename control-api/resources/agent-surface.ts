@@ -8,6 +8,7 @@ import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { agentOperations, agents } from './agents.ts';
 import { calls } from './calls.ts';
 import { contactAddressRoutes } from './contact-addresses.ts';
+import { agentInteractionRoutes } from './contact-interactions.ts';
 import { contactRoutes } from './contacts.ts';
 import { idParams, scopeOf } from './crud.ts';
 import { extensions } from './extensions.ts';
@@ -158,5 +159,6 @@ export const serviceAgentRoutes: Route[] = [
     tagOperations.get,
     ...contactRoutes,
     ...contactAddressRoutes,
+    ...agentInteractionRoutes,
   ].map(forAgents),
 ];

@@ -137,7 +137,7 @@ export const contacts = defineResource({
 });
 
 /** A `+` that nobody encoded reaches us as a space. */
-const unspaced = (written: string): string => written.replace(/^ (?=\d)/, '+');
+export const unspaced = (written: string): string => written.replace(/^ (?=\d)/, '+');
 
 /** How a target may be stored that somebody has written. */
 const spellings = (written: string): string[] => [

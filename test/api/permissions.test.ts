@@ -32,7 +32,7 @@ const MATRIX: [pattern: RegExp, rule: Rule][] = [
   [/ \/(billing_account|billings)/, 'yy--'],
   [/ \/(calls|groupcalls|recordings|recordingfiles)/, 'yyy-'],
   [/ \/(conferences|conferencecalls)/, 'yyy-'],
-  [/ \/(contacts|contact_addresses)/, 'yyy-'],
+  [/ \/(contacts|contact_addresses|contact_interactions|contact_peer_events)/, 'yyy-'],
   [/^get \/customer$/, 'yyy-'],
   [/^put \/customer/, 'yy--'],
   [/ \/customers/, 'y---'],

@@ -145,3 +145,15 @@ export const startTestApi = async (environment: Record<string, string> = {}, log
   };
   return { app, url, dataDir, redisUrl: redis.url, database, welcome, request, stop };
 };
+
+/** A control-api for the tests of the `describe` around: its parts are there once the first of them runs. */
+export const apiOfTests = (environment: Record<string, string> = {}, log?: Logger): TestApi => {
+  const api = {} as TestApi;
+  before(async function () {
+    this.timeout(60_000);
+    Object.assign(api, await startTestApi(environment, log));
+  });
+  // Nothing stands when the start failed, which has been told.
+  after(() => ('stop' in api ? api.stop() : undefined));
+  return api;
+};
