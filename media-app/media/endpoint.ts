@@ -60,7 +60,7 @@ export class MediaEndpoint extends EventEmitter {
 
   /** Gives the media server the far end's SDP and resolves with its own. */
   async modify(sdp: string): Promise<string> {
-    await withDeadline(this.#endpoint.modify(sdp), COMMAND_DEADLINE_MS, 'modify');
+    await this.#ordered('modify', this.#endpoint.modify(sdp));
     return this.#endpoint.local.sdp;
   }
 
@@ -81,21 +81,21 @@ export class MediaEndpoint extends EventEmitter {
   /** Sends telephone events; `duration` of one tone in milliseconds. */
   async sendDigits(digits: string, duration: number): Promise<void> {
     const allowed = digits.replace(/[^0-9A-Da-d*#]/g, '');
-    await withDeadline(this.#endpoint.execute('send_dtmf', `${allowed}@${duration}`), COMMAND_DEADLINE_MS, 'send_dtmf');
+    await this.#ordered('send_dtmf', this.#endpoint.execute('send_dtmf', `${allowed}@${duration}`));
   }
 
   /** Joins the audio of two legs on one media server. */
   async bridge(other: MediaEndpoint): Promise<void> {
     // Without these a media server drops the one leg when the other hangs up.
-    await this.#endpoint.execute('multiset', '^^^hangup_after_bridge=false^park_after_bridge=true');
-    await other.#endpoint.execute('multiset', '^^^hangup_after_bridge=false^park_after_bridge=true');
-    await withDeadline(this.#endpoint.bridge(other.#endpoint), COMMAND_DEADLINE_MS, 'bridge');
+    const variables = '^^^hangup_after_bridge=false^park_after_bridge=true';
+    for (const leg of [this, other]) await leg.#ordered('multiset', leg.#endpoint.execute('multiset', variables));
+    await this.#ordered('bridge', other.#ordered('bridge', this.#endpoint.bridge(other.#endpoint)));
   }
 
   /** Takes the legs of a bridge apart; harmless when the bridge is gone. */
   async unbridge(): Promise<void> {
     if (!this.alive) return;
-    await withDeadline(this.#endpoint.unbridge(), COMMAND_DEADLINE_MS, 'unbridge').catch((error: unknown) =>
+    await this.#ordered('unbridge', this.#endpoint.unbridge()).catch((error: unknown) =>
       this.#log.debug({ uuid: this.uuid, error: String(error) }, 'unbridge refused'),
     );
   }
@@ -144,44 +144,41 @@ export class MediaEndpoint extends EventEmitter {
    * Of several the latest is heard.
    */
   async displace(file: string, { loop = false } = {}): Promise<void> {
-    const answer = await this.#displace(`start ${inQuotes(file)} 0${loop ? ' l' : ''}`);
+    const answer = await this.#command(
+      'uuid_displace',
+      `start ${inQuotes(stripLineBreaks(file))} 0${loop ? ' l' : ''}`,
+    );
     if (!answer.startsWith('+OK')) throw new Error(`cannot displace with ${file}: ${answer.trim()}`);
   }
 
   /** Ends a displacement; harmless when the file has ended by itself. */
   async undisplace(file: string): Promise<void> {
-    if (this.alive) await this.#displace(`stop ${inQuotes(file)}`);
+    if (this.alive) await this.#command('uuid_displace', `stop ${inQuotes(stripLineBreaks(file))}`);
   }
 
   /** Whether others hear the party. */
   async mute(on: boolean): Promise<void> {
-    const order = `${this.uuid} start read mute ${on ? 1 : 0}`;
-    await withDeadline(this.#endpoint.api('uuid_audio', order), COMMAND_DEADLINE_MS, 'mute');
+    await this.#command('uuid_audio', `start read mute ${on ? 1 : 0}`);
   }
 
   /** Forks the audio to a WebSocket, which may speak to the party. Rejects when the leg is gone or has too many forks. */
   async fork(request: ForkRequest): Promise<void> {
     if (!this.alive) throw new Error('the leg has no media');
-    await withDeadline(startFork(this.#endpoint, request), COMMAND_DEADLINE_MS, 'audio fork');
+    await this.#ordered('audio fork', startFork(this.#endpoint, request));
   }
 
   /** Ends a fork; harmless when there is none of this name. */
   async stopFork(name: string): Promise<void> {
     if (!this.alive) return;
-    await withDeadline(this.#endpoint.forkAudioStop(name), COMMAND_DEADLINE_MS, 'stop fork').catch((error: unknown) =>
+    await this.#ordered('stop fork', this.#endpoint.forkAudioStop(name)).catch((error: unknown) =>
       this.#log.debug({ uuid: this.uuid, error: String(error) }, 'no fork to stop'),
     );
   }
 
   /** RTP packets received so far. */
   async packetsReceived(): Promise<number> {
-    await withDeadline(this.#endpoint.api('uuid_set_media_stats', this.uuid), COMMAND_DEADLINE_MS, 'media stats');
-    const event = await withDeadline(
-      this.#endpoint.api('uuid_getvar', `${this.uuid} rtp_audio_in_packet_count`),
-      COMMAND_DEADLINE_MS,
-      'media stats',
-    );
-    return Number.parseInt(event.getBody(), 10) || 0;
+    await this.#ordered('media stats', this.#endpoint.api('uuid_set_media_stats', this.uuid));
+    return Number.parseInt(await this.#command('uuid_getvar', 'rtp_audio_in_packet_count'), 10) || 0;
   }
 
   /** What the media server counted so far; `undefined` when it does not say. Never rejects. */
@@ -233,11 +230,6 @@ export class MediaEndpoint extends EventEmitter {
     this.#ended.resolve();
   }
 
-  async #displace(what: string): Promise<string> {
-    const order = this.#endpoint.api('uuid_displace', `${this.uuid} ${stripLineBreaks(what)}`);
-    return (await withDeadline(order, COMMAND_DEADLINE_MS, 'displace')).getBody();
-  }
-
   async #finishRecording(file: string): Promise<void> {
     const stop = this.#command('uuid_record', `stop ${inQuotes(stripLineBreaks(file))}`).then(async answer => {
       // It ended by itself a moment ago, or the leg is on its way out: its file is whole when the leg is gone.
@@ -250,8 +242,17 @@ export class MediaEndpoint extends EventEmitter {
 
   /** A command about this leg; resolves with what the media server says. */
   async #command(name: string, argument: string): Promise<string> {
-    const event = await withDeadline(this.#endpoint.api(name, `${this.uuid} ${argument}`), COMMAND_DEADLINE_MS, name);
+    const event = await this.#ordered(name, this.#endpoint.api(name, `${this.uuid} ${argument}`));
     return event.getBody();
+  }
+
+  /**
+   * What the media server was told to do. Rejects when the leg is gone, whose orders it never answers, or it does not
+   * answer in time: who waits for one leg must not wait for ever.
+   */
+  #ordered<T>(what: string, order: Promise<T>): Promise<T> {
+    const gone = this.#ended.promise.then(() => Promise.reject(new Error(`${what}: the leg is gone`)));
+    return withDeadline(Promise.race([order, gone]), COMMAND_DEADLINE_MS, what);
   }
 
   #end(): void {

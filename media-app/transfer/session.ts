@@ -67,17 +67,20 @@ export const startTransfer = async (
   bridge.inTransfer = true;
   if (request.type === 'blind') bridge.keepOpen(true);
   bridge.welcome(flow.id);
-  try {
-    const groupcall = await ring(services, transferer, bridge, flow, request);
-    const session = new TransferSession(services, { bridge, transferer, flow, groupcall, request });
-    await session.begin();
-    return session;
-  } catch (error) {
-    bridge.turnAway(flow.id);
-    bridge.inTransfer = false;
-    bridge.keepOpen(false);
+  const groupcall = await ring(services, transferer, bridge, flow, request).catch((error: unknown) => {
+    release(bridge, flow);
     throw error;
-  }
+  });
+  const session = new TransferSession(services, { bridge, transferer, flow, groupcall, request });
+  await session.begin();
+  return session;
+};
+
+/** The bridge is as it was before the transfer. */
+const release = (bridge: Bridge, flow: FlowTemplate): void => {
+  bridge.turnAway(flow.id);
+  bridge.inTransfer = false;
+  bridge.keepOpen(false);
 };
 
 const ring = async (
@@ -148,15 +151,32 @@ export class TransferSession extends EventEmitter<{ ringing: []; ended: [complet
     services.registry.transfers.set(record.id, this);
   }
 
-  /** Writes the record and does what the request asks of those who are in the bridge. */
+  /** Writes the record and does what the request asks of those who are in the bridge. Rejects when it cannot, and is over. */
   async begin(): Promise<void> {
-    await this.#mailbox.post(async () => {
+    await this.#letter(async () => {
       this.#log.info({ type: this.made.type, groupcall_id: this.made.groupcall_id }, 'transfer began');
       await this.#commit();
       this.#listen();
       if (this.made.type === 'attended') return this.#askToWait();
       await this.#letGo();
     });
+  }
+
+  /** A letter of the mailbox: one that fails ends the transfer, so that nothing keeps it standing. */
+  #letter(work: () => Promise<void>): Promise<void> {
+    return this.#mailbox.post(async () => {
+      if (this.#isOver) return;
+      try {
+        await work();
+      } catch (error) {
+        if (!this.#isOver) await this.#fail();
+        throw error;
+      }
+    });
+  }
+
+  #drop(what: string, work: () => Promise<void>): void {
+    this.#letter(work).catch((error: unknown) => this.#log.error({ what, error: String(error) }, 'a letter failed'));
   }
 
   /** The new party alerts. */
@@ -196,23 +216,23 @@ export class TransferSession extends EventEmitter<{ ringing: []; ended: [complet
     const { bridge, transferer, groupcall } = this.#parts;
     bridge.on('joined', this.#onJoined);
     bridge.on('leaved', this.#onLeaved);
-    groupcall.once('ended', () => this.#mailbox.drop('nobody answers', () => this.#transfereeEnded()));
+    groupcall.once('ended', () => this.#drop('nobody answers', () => this.#fail()));
     for (const { leg } of this.legs) leg.once('ringing', () => this.emit('ringing'));
     // What happened before anybody listened.
-    if (groupcall.groupcall.status === 'hangup') this.#mailbox.drop('it ended', () => this.#transfereeEnded());
+    if (groupcall.groupcall.status === 'hangup') this.#drop('nobody answered', () => this.#fail());
     if (!bridge.calls.includes(transferer)) this.#onLeaved(transferer);
-    else if (this.#others.length === 0) this.#mailbox.drop('they left', () => this.#otherLeft());
+    else if (this.#others.length === 0) this.#drop('they left', () => this.#otherLeft());
     for (const call of bridge.calls) this.#onJoined(call);
   }
 
   readonly #onJoined = (call: CallSession): void => {
-    if (call.call.flow_id === this.#parts.flow.id) this.#mailbox.drop('joined', () => this.#joined(call));
+    if (call.call.flow_id === this.#parts.flow.id) this.#drop('joined', () => this.#joined(call));
   };
 
   readonly #onLeaved = (call: CallSession): void => {
     if (call.call.flow_id === this.#parts.flow.id) return; // its groupcall ends
     const left = call === this.#parts.transferer ? () => this.#transfererLeft() : () => this.#otherLeft();
-    this.#mailbox.drop('left', left);
+    this.#drop('left', left);
   };
 
   /** The new party is in the bridge. */
@@ -230,49 +250,53 @@ export class TransferSession extends EventEmitter<{ ringing: []; ended: [complet
   async #transfererLeft(): Promise<void> {
     if (this.made.type === 'blind') return; // as it should
     if (this.#status === 'consulting' && this.#others.length > 0) await this.#complete('complete');
-    else if (!this.#isOver) await this.#fail();
+    else await this.#fail();
   }
 
   /** The parties that were to be handed on have left: there is nothing to transfer any more. */
   async #otherLeft(): Promise<void> {
-    if (this.#isOver || this.#others.length > 0) return;
+    if (this.#others.length > 0) return;
     const { bridge, transferer } = this.#parts;
     const stays = this.made.type === 'attended' && bridge.calls.includes(transferer);
-    if (this.#status === 'calling' && stays) return; // in a room, where the new party is awaited
     if (!stays) return this.#fail();
-    await this.#enter('fail'); // and the two who are left go on talking
-    this.#over(false);
-  }
-
-  /** The new party cannot be had, or has left again. */
-  async #transfereeEnded(): Promise<void> {
-    if (!this.#isOver) await this.#fail();
+    // In a room the new party is still awaited; and one that is here goes on talking with the transferer.
+    if (this.#status !== 'calling') await this.#end('fail', async () => undefined);
   }
 
   async #complete(event: 'connect' | 'complete'): Promise<void> {
     const { bridge, transferer } = this.#parts;
     const others = this.#others;
-    await this.#enter(event, this.#transferee?.id);
-    await Promise.all(others.map(call => bridge.setAside(call, undefined)));
-    this.#over(true);
-    if (event === 'connect') void transferer.hangup('normal_clearing');
+    await this.#end(event, async () => {
+      await Promise.all(others.map(call => bridge.setAside(call, undefined)));
+      if (event === 'connect') void transferer.hangup('normal_clearing');
+    });
   }
 
-  /** The original parties talk again where the transferer is still there; without it the bridge is over. */
+  /** The new party cannot be had. The original ones talk again with the transferer; without it the bridge is over. */
   async #fail(): Promise<void> {
     const { bridge, transferer, groupcall } = this.#parts;
-    await this.#enter('fail');
-    void groupcall.hangup('normal_clearing');
-    const others = this.#others;
-    if (bridge.calls.includes(transferer)) {
+    await this.#end('fail', async () => {
+      void groupcall.hangup('normal_clearing');
+      const others = this.#others;
+      if (!bridge.calls.includes(transferer)) return others.forEach(call => bridge.kick(call.id)); // a room itself stands
       await this.#chainAgain();
       await Promise.all([transferer, ...others].map(call => bridge.setAside(call, undefined)));
-    } else for (const call of others) bridge.kick(call.id); // a room itself stands until it is deleted
-    this.#over(false);
+    });
+  }
+
+  /** The only way out: the record is final first, and whatever becomes of the rest, the bridge is its own again. */
+  async #end(event: 'connect' | 'complete' | 'fail', rest: () => Promise<void>): Promise<void> {
+    const completed = event !== 'fail';
+    try {
+      await this.#enter(event, completed ? this.#transferee?.id : undefined);
+      await rest();
+    } finally {
+      this.#over(completed);
+    }
   }
 
   get #isOver(): boolean {
-    return transferMachine.isFinal(this.#status);
+    return this.completed !== undefined || transferMachine.isFinal(this.#status);
   }
 
   async #unchain(): Promise<void> {
@@ -286,15 +310,13 @@ export class TransferSession extends EventEmitter<{ ringing: []; ended: [complet
   }
 
   #over(completed: boolean): void {
+    this.completed = completed;
     const { bridge, flow } = this.#parts;
     bridge.off('joined', this.#onJoined);
     bridge.off('leaved', this.#onLeaved);
-    bridge.turnAway(flow.id);
-    bridge.inTransfer = false;
-    bridge.keepOpen(false);
+    release(bridge, flow);
     this.#services.registry.transfers.delete(this.made.id);
     this.#log.info({ completed }, 'transfer ended');
-    this.completed = completed;
     this.emit('ended', completed);
   }
 

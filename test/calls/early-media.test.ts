@@ -120,11 +120,10 @@ describe('early media and early execution (voice-and-flows 6.4)', function () {
     const { id } = await office.ring('1001', [connect([carrier], { early_media: false })]);
     const [caller, callee] = [await alice.waitForCall(), await carrier.waitForCall({ ring: false })];
     callee.progress();
-    const [leg = ''] = (await office.call(id)).chained_call_ids;
     await eventually(
       'the ringing of the leg',
-      () => office.call(leg),
-      call => call.status === 'ringing',
+      async () => Promise.all((await office.call(id)).chained_call_ids.map(leg => office.call(leg))),
+      ([leg]) => leg?.status === 'ringing',
     );
     await caller.hearsOnly([425]);
     assert(!caller.tonesSoFar().some(hz => Math.abs(hz - 1300) < 10));

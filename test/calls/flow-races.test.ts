@@ -112,7 +112,7 @@ describe('a flow and what crosses it', function () {
     const told = await office.listen();
     const answers = await Promise.all(places.map(() => office.stack.api<Call>('POST', `/calls/${call.id}/hangup`)));
     for (const { status } of answers) assert([200, 409].includes(status), String(status));
-    assert.equal(answers[0]?.status, 200);
+    assert(answers.some(({ status }) => status === 200)); // not always the one that was sent first
     await heard.ended();
     const { hangup_by, hangup_reason } = await office.ended(call.id);
     assert.deepEqual([hangup_by, hangup_reason], ['local', 'normal']);
