@@ -21,6 +21,12 @@ const TAKE = `
   where id = (select id from mails where tm_next <= :now order by tm_next limit 1 for update skip locked)
   returning id, customer_id, kind, recipient, subject, body, attempts, tm_create`;
 
+/** Nobody of that name: it will be no other tomorrow (RFC 5321 section 4.2.1). Any other refusal an operator may repair. */
+const isUnknown = (error: unknown): boolean => {
+  const { command, responseCode } = error as { command?: string; responseCode?: number };
+  return command === 'RCPT TO' && responseCode !== undefined && responseCode >= 500;
+};
+
 const inMs = (milliseconds: number): string => fromDate(new Date(Date.now() + milliseconds));
 
 const pauseMs = (attempts: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
@@ -86,8 +92,10 @@ export class MailDelivery {
 
   async #failed({ id, kind, customer_id, attempts, tm_create }: Row, error: unknown): Promise<void> {
     const text = error instanceof Error ? error.message : String(error);
-    const over = tm_create < inMs(-GIVE_UP_MS);
-    this.#log[over ? 'error' : 'warn']({ mail_id: id, kind, customer_id, attempts, err: error }, 'letter not sent');
+    const over = tm_create < inMs(-GIVE_UP_MS) || isUnknown(error);
+    const said = { mail_id: id, kind, customer_id, attempts, err: error };
+    if (over) this.#log.error(said, 'letter given up');
+    else this.#log.warn(said, 'letter not sent; it is tried again');
     await this.#settle(id, { error: text.slice(0, 1000), tm_next: over ? null : inMs(pauseMs(attempts)) });
   }
 
