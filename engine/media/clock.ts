@@ -5,7 +5,7 @@ export const frameSamples = 160;
 /** Samples per second inside the media server. */
 export const sampleRate = 8000;
 
-const maxCatchUp = 10;
+const maxCatchUp = 25;
 const earlyMs = 0.5;
 
 /** What a clock has measured since it was made. */
@@ -23,11 +23,13 @@ export interface ClockStats {
 
 /**
  * The 20 ms beat of the process. Ticks are due at fixed distances from the first one, so timer errors do not add up.
- * After a stall up to ten ticks are made up for at once, older ones are skipped. Runs only while somebody subscribes.
+ * After a stall up to 25 ticks (half a second) are made up for at once, older ones are skipped. A tick comes after the
+ * packets that are there already have been read. Runs only while somebody subscribes.
  */
 export class MediaClock {
   #subscribers: readonly (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #turn: NodeJS.Immediate | null = null;
   #dueAt = 0;
   #ticks = 0;
   #skipped = 0;
@@ -77,12 +79,16 @@ export class MediaClock {
 
   #stop(): void {
     if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    if (this.#turn) clearImmediate(this.#turn);
+    this.#timer = this.#turn = null;
   }
 
+  /** Immediates run after the sockets were read: what came during a stall is heard, not taken for lost. */
   #schedule(): void {
     const wait = Math.max(1, Math.round(this.#dueAt - performance.now()));
-    this.#timer = setTimeout(() => this.#fire(), wait);
+    this.#timer = setTimeout(() => {
+      this.#turn = setImmediate(() => this.#fire());
+    }, wait);
   }
 
   #fire(): void {

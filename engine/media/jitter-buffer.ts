@@ -3,13 +3,17 @@ import { sequenceDistance, timestampDistance } from './rtp.ts';
 
 const ring = 8192;
 const mask = ring - 1;
-const minDepth = 320;
+const minDepth = 160;
 const maxDepth = 1600;
 const margin = 80;
-const windowPackets = 150;
+/** Packets without need after which the buffer becomes shorter, and what that grows to on a restless network. */
+const calmPackets = { least: 150, most: 3000 };
+/** A late packet within so many of the last one belongs to the same hiccup. */
+const hiccupPackets = 50;
 const fadeFrames = 3;
 const tailFrames = 3;
-const patienceFrames = 250;
+/** A buffer that is too deep by more than this is shortened in the middle of a sound after so many frames, else in a silence only. */
+const patience = { excess: 2 * frameSamples, frames: 250 };
 
 /** What has come in and what became of it. */
 export interface JitterStats {
@@ -27,8 +31,9 @@ export interface JitterStats {
 
 /**
  * Puts received audio in order and hands it out at the pace of the clock. Samples live in a ring addressed by RTP
- * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 40 and
- * 200 ms: a late packet deepens it, a quiet stretch without need shortens it. What is missing is concealed by repeating
+ * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 20 and
+ * 200 ms: a late packet deepens it by 20 ms, a calm stretch without need shortens it. The stretch is three seconds, four
+ * times as long after each hiccup, up to a minute, and half as long again after each calm one. What is missing is concealed by repeating
  * the last frame, fading out over 60 ms.
  */
 export class JitterBuffer {
@@ -50,6 +55,8 @@ export class JitterBuffer {
   #heard = false;
   #windowMin = Infinity;
   #windowCount = 0;
+  #calm = calmPackets.least;
+  #lateAt = 0;
   #excess = 0;
   #waited = 0;
   #concealed = 0;
@@ -146,6 +153,8 @@ export class JitterBuffer {
     this.#suspect = null;
     this.#muteSamples = 0;
     this.#heard = false;
+    this.#calm = calmPackets.least;
+    this.#excess = 0;
     this.#restartWindow();
   }
 
@@ -208,11 +217,15 @@ export class JitterBuffer {
     if (ahead < 0) {
       const depth = timestampDistance(this.#newest, this.#playout);
       if (depth < maxDepth) this.#playout = (this.#playout - frameSamples) >>> 0;
+      if (this.#received - this.#lateAt > hiccupPackets) this.#calm = Math.min(calmPackets.most, this.#calm * 4);
+      this.#lateAt = this.#received;
+      this.#excess = 0;
       this.#restartWindow();
       return;
     }
     if (ahead < this.#windowMin) this.#windowMin = ahead;
-    if (++this.#windowCount < windowPackets) return;
+    if (++this.#windowCount < this.#calm) return;
+    this.#calm = Math.max(calmPackets.least, this.#calm / 2);
     this.#excess = this.#windowMin > minDepth ? this.#windowMin - minDepth + margin : 0;
     this.#restartWindow();
   }
@@ -222,18 +235,22 @@ export class JitterBuffer {
     this.#windowCount = 0;
   }
 
-  /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after five seconds, at once over 200 ms. */
+  /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after five seconds over 60 ms, at once over 200 ms. */
   #adapt(): void {
     const depth = timestampDistance(this.#newest, this.#playout);
     if (depth > maxDepth + 2 * frameSamples) {
       this.#discard(depth - minDepth - frameSamples);
       this.#restartWindow();
-    } else if (this.#excess >= frameSamples && (this.#quietAhead() || ++this.#waited > patienceFrames)) {
+    } else if (this.#excess >= frameSamples && (this.#quietAhead() || this.#patienceEnds())) {
       this.#blend();
       this.#discard(frameSamples);
       this.#excess -= frameSamples;
       this.#waited = 0;
     }
+  }
+
+  #patienceEnds(): boolean {
+    return this.#excess > patience.excess + margin && ++this.#waited > patience.frames;
   }
 
   #discard(count: number): void {

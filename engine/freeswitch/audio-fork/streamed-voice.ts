@@ -3,8 +3,17 @@ import { frameSamples, sampleRate, tickMs } from '../../media/clock.ts';
 import { StreamResampler } from '../../media/stream-resampler.ts';
 import { SampleQueue } from './sample-queue.ts';
 
-const preBufferMs = 80;
+/** Collected before the first is heard: while the far end keeps pace, and after it did not. */
+const preBufferMs = { steady: 40, shaky: 80 };
 const patienceMs = 200;
+/** More that comes so soon after the last sample was played came late; after a longer pause it is something new. */
+const lateMs = 200;
+/**
+ * What waits at every frame of three seconds, and is no more than a far end that sends in step can have piled up, is only
+ * delay: it is taken back by a silence.
+ */
+const surplus = { frames: 150, leastMs: 60, mostMs: 300 };
+const quiet = 30;
 const maxSeconds = 180;
 const maxSamples = 4 * 1024 * 1024;
 const maxMarks = 30;
@@ -22,14 +31,17 @@ export interface VoiceEvents {
 }
 
 /**
- * Audio that the far end of a fork streams into the call, at any rate and in frames of any size. 80 ms are collected
- * before the first is heard; less than that is heard after 200 ms without more, or when a mark shows that it is all.
+ * Audio that the far end of a fork streams into the call, at any rate and in frames of any size. 40 ms are collected
+ * before the first is heard, 80 ms after it has run dry in the middle of a sound; less than that is heard after 200 ms
+ * without more, or when a mark shows that it is all.
  */
 export class StreamedVoice implements FrameSource {
   readonly #rate: number;
   readonly #events: VoiceEvents;
   readonly #queue = new SampleQueue();
-  readonly #ready: number[] = [];
+  /** Samples at 8 kHz that the next frames are cut from. */
+  readonly #ready = new Int16Array(3 * frameSamples);
+  #readyCount = 0;
   #resampler: StreamResampler;
   #marks: { name: string; at: number }[] = [];
   #received = 0;
@@ -37,6 +49,11 @@ export class StreamedVoice implements FrameSource {
   #playing = false;
   #overran = false;
   #idleTicks = 0;
+  #preBuffer = preBufferMs.steady;
+  /** Ticks since it ran dry; not counted while something waits or plays. */
+  #dryTicks = Infinity;
+  #waited = { frames: 0, least: Infinity, most: 0 };
+  #tooMuch = false;
 
   /** `rate` in samples per second. */
   constructor(rate: number, events: VoiceEvents) {
@@ -53,7 +70,8 @@ export class StreamedVoice implements FrameSource {
     this.#queue.push(bytes);
     this.#received += this.#queue.length - before;
     this.#idleTicks = 0;
-    if (this.#queue.length >= (preBufferMs * this.#rate) / 1000) this.#begin();
+    if (before === 0 && !this.#playing) this.#judgePace();
+    if (this.#queue.length >= (this.#preBuffer * this.#rate) / 1000) this.#begin();
   }
 
   /** Remembers to tell when all audio up to here has been played; at most thirty marks wait. */
@@ -86,34 +104,58 @@ export class StreamedVoice implements FrameSource {
   /** To be called every 20 ms. */
   tick(): void {
     this.#tellMarks();
-    if (this.#playing || this.#queue.length === 0) return;
-    this.#idleTicks += 1;
-    if (this.#idleTicks * tickMs >= patienceMs) this.#begin();
+    if (this.#playing) return;
+    if (this.#queue.length === 0) this.#dryTicks += 1;
+    else this.#idleTicks += 1;
+    if (this.#queue.length > 0 && this.#idleTicks * tickMs >= patienceMs) this.#begin();
   }
 
   /** The next 20 ms at 8 kHz; false when there is nothing left. */
   read(frame: Int16Array): boolean {
     if (!this.#playing) return false;
-    while (this.#ready.length < frameSamples && this.#queue.length > 0) this.#convert();
-    if (this.#ready.length === 0) {
+    this.#watch();
+    while (this.#readyCount < frameSamples && this.#queue.length > 0) this.#convert();
+    if (this.#readyCount === 0) {
       this.#silence();
+      this.#dryTicks = 0;
       return false;
     }
-    const last = this.#ready.length < frameSamples;
+    const last = this.#readyCount < frameSamples;
     if (last) this.#push(new Int16Array(Math.ceil(this.#rate / 50) + 1)); // what the filter still holds, then silence
-    frame.set(this.#ready.splice(0, frameSamples));
-    if (last) this.#ready.length = 0;
+    frame.set(this.#ready.subarray(0, frameSamples));
+    this.#ready.copyWithin(0, frameSamples, this.#readyCount);
+    this.#readyCount = last ? 0 : this.#readyCount - frameSamples;
     return true;
+  }
+
+  /** Looks whether more waits than is needed. */
+  #watch(): void {
+    const waited = this.#waited;
+    const ms = (this.#queue.length * 1000) / this.#rate;
+    waited.least = Math.min(waited.least, ms);
+    waited.most = Math.max(waited.most, ms);
+    if (++waited.frames < surplus.frames) return;
+    this.#tooMuch = waited.least > surplus.leastMs && waited.most < surplus.mostMs;
+    this.#waited = { frames: 0, least: Infinity, most: 0 };
+  }
+
+  /** The first samples after a silence: late ones of a sound that broke off, or a new sound. */
+  #judgePace(): void {
+    this.#preBuffer = this.#dryTicks * tickMs < lateMs ? preBufferMs.shaky : preBufferMs.steady;
+    this.#dryTicks = Infinity;
   }
 
   #convert(): void {
     const samples = this.#queue.take(Math.ceil(this.#rate / 50));
     this.#taken += samples.length;
-    this.#push(samples);
+    if (this.#tooMuch && samples.every(sample => Math.abs(sample) < quiet)) this.#tooMuch = false;
+    else this.#push(samples);
   }
 
   #push(samples: Int16Array): void {
-    for (const sample of this.#resampler.push(samples)) this.#ready.push(sample);
+    const converted = this.#resampler.push(samples);
+    this.#ready.set(converted, this.#readyCount);
+    this.#readyCount += converted.length;
   }
 
   #begin(): void {
@@ -125,12 +167,14 @@ export class StreamedVoice implements FrameSource {
   #silence(): void {
     this.#playing = false;
     this.#idleTicks = 0;
-    this.#ready.length = 0;
+    this.#readyCount = 0;
+    this.#waited = { frames: 0, least: Infinity, most: 0 };
+    this.#tooMuch = false;
     this.#resampler = new StreamResampler(this.#rate, sampleRate);
   }
 
   #tellMarks(): void {
-    while (this.#marks[0] && this.#marks[0].at <= this.#taken && this.#ready.length < frameSamples)
+    while (this.#marks[0] && this.#marks[0].at <= this.#taken && this.#readyCount < frameSamples)
       this.#events.mark(this.#marks.shift()?.name ?? '', 'playout');
   }
 

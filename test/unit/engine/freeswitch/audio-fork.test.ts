@@ -144,16 +144,47 @@ describe('a streamed voice', () => {
   };
   const ms = (count: number, rate: number): Buffer => Buffer.alloc(((count * rate) / 1000) * 2);
 
-  it('begins at 80 ms, or after 200 ms with less', () => {
+  it('begins at 40 ms, or after 200 ms with less', () => {
     const { voice, told } = voiceAt(16_000);
-    voice.write(ms(60, 16_000));
+    voice.write(ms(30, 16_000));
     for (let i = 0; i < 9; i += 1) voice.tick();
     assert.deepEqual(told, []);
     voice.tick();
     assert.deepEqual(told, ['begins']);
     const other = voiceAt(16_000);
-    other.voice.write(ms(80, 16_000));
+    other.voice.write(ms(40, 16_000));
     assert.deepEqual(other.told, ['begins']);
+  });
+
+  it('waits for 80 ms once it ran dry in the middle of a sound, and for 40 ms again before the next sound', () => {
+    const { voice, told } = voiceAt(8000);
+    const hear = (): boolean => (voice.tick(), voice.read(frame));
+    voice.write(ms(40, 8000));
+    while (hear());
+    hear();
+    voice.write(ms(60, 8000)); // 40 ms too late
+    assert.deepEqual(told, ['begins']);
+    voice.write(ms(20, 8000));
+    assert.deepEqual(told, ['begins', 'begins']);
+    while (hear());
+    for (let quiet = 0; quiet < 10; quiet++) hear();
+    voice.write(ms(40, 8000));
+    assert.deepEqual(told, ['begins', 'begins', 'begins']);
+  });
+
+  it('takes delay that piled up back in a silence, and nothing of what was sent in one go', () => {
+    for (const [waits, kept] of [
+      [200, 0],
+      [4000, 1],
+    ] as const) {
+      const { voice } = voiceAt(8000);
+      voice.write(ms(waits, 8000));
+      let frames = 0;
+      for (; voice.read(frame); frames += 1) if (frames < 1500) voice.write(ms(20, 8000));
+      const all = 1500 + waits / 20;
+      assert.equal(frames === all, kept === 1, `${frames} of ${all} frames`);
+      assert.ok(frames > all - 9);
+    }
   });
 
   it('gives as many frames as came, at every rate, and then says that there is no more', () => {

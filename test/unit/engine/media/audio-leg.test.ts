@@ -346,6 +346,23 @@ describe('An audio leg', () => {
     assert.ok(heard.every(sample => sample === expected[0]));
   });
 
+  it('hears what came in while the process stood still', async () => {
+    const socket = await phone();
+    const one = await leg();
+    one.setRemote(party(socket.address().port));
+    let [n, said] = [0, 0];
+    const say = (): void => socket.send(voice(n++), one.localPort, host);
+    const stop = clock.subscribe(() => (n < 9 || n >= 18 ? say() : undefined));
+    socket.on('message', () => {
+      if (n !== 9 || said !== n) return void (said = n); // at the tick after the ninth, when nothing else came
+      while (n < 18) say(); // what a party says now and in the next 160 ms
+      process.nextTick(() => stall(160)); // it is on its way then, and nobody has read it
+    });
+    await ticks(20);
+    stop();
+    assert.equal(one.stats().in_flaw_total, 0);
+  });
+
   it('reports to the party by RTCP', async () => {
     const [a, b] = await line();
     await ticks(55);
@@ -436,8 +453,8 @@ describe('The media clock', () => {
     let count = 0;
     const ticked = new Promise<void>(resolve => {
       const stop = own.subscribe(() => {
-        if (++count === 1) stall(400);
-        if (count === 14) {
+        if (++count === 1) stall(700);
+        if (count === 29) {
           stop();
           resolve();
         }
