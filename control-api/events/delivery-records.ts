@@ -2,7 +2,7 @@ import { PlatformError } from '#contract/errors';
 import type { EventMessage } from '#contract/events';
 import { NEVER, timestamp, toRfc3339, type Timestamp } from '#contract/time';
 import type { Queryable, Transaction } from '../db.ts';
-import { EVENTS_CHANNEL, MESSAGE_COLUMNS } from './log.ts';
+import { EVENTS_CHANNEL, MESSAGE_COLUMNS, POSTED } from './log.ts';
 
 export const DELIVERY_STATES = ['waiting', 'pending', 'delivered', 'dead'] as const;
 export const DELIVERY_TARGETS = ['customer', 'activeflow'] as const;
@@ -134,7 +134,7 @@ const REPLAY = `
       method = case d.target when 'customer' then coalesce(nullif(c.webhook_method, ''), 'POST') else d.method end
     from customers c where d.id = ? and c.id = d.customer_id returning d.customer_id
   )
-  select pg_notify('${EVENTS_CHANNEL}', customer_id::text) from replayed`;
+  select pg_notify('${EVENTS_CHANNEL}', customer_id || '${POSTED}') from replayed`;
 
 /**
  * Sends a delivery once more, at once, to where the webhook of its customer points now, under the same event id. Its

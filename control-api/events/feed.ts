@@ -1,10 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { EVENTS_CHANNEL } from './log.ts';
+import { EVENTS_CHANNEL, POSTED } from './log.ts';
 
-/** Called with the customer whose log grew, or with undefined when any may have grown (after a broken connection). */
-export type GrowthListener = (customerId: string | undefined) => void;
+/** Whose log grew. */
+export interface Growth {
+  customer_id: string;
+  /** True when webhooks are to be delivered. */
+  posted: boolean;
+}
+
+/** Called when a log grew; with undefined when any may have grown (after a broken connection). */
+export type GrowthListener = (growth: Growth | undefined) => void;
+
+const growthOf = (payload: string): Growth => ({
+  customer_id: payload.replace(POSTED, ''),
+  posted: payload.endsWith(POSTED),
+});
 
 const RECONNECT_MS = 500;
 
@@ -57,7 +69,7 @@ export class LogFeed {
     this.#client = client;
     const gone = new Promise<void>(resolve => client.once('end', () => resolve()));
     client.on('error', error => this.#log.warn({ err: error }, 'the event feed lost Postgres'));
-    client.on('notification', message => this.#tell(message.payload));
+    client.on('notification', ({ payload }) => this.#tell(payload === undefined ? undefined : growthOf(payload)));
     await client.connect();
     if (this.#stopped.signal.aborted) return client.end();
     await client.query(`listen ${EVENTS_CHANNEL}`);
@@ -65,7 +77,7 @@ export class LogFeed {
     await gone;
   }
 
-  #tell(customerId: string | undefined): void {
-    for (const listener of this.#listeners) listener(customerId);
+  #tell(growth: Growth | undefined): void {
+    for (const listener of this.#listeners) listener(growth);
   }
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { topicOf, type EventMessage, type EventType } from '#contract/events';
 import { isSet, newId } from '#contract/ids';
 import { timestamp, toRfc3339, type Timestamp } from '#contract/time';
+import { onTransaction, type RunStatement } from './statement.ts';
 
 /** An event on its way into the log. `id` and `timestamp` are given by media-app for live resources, else made here. */
 export interface NewEvent {
@@ -18,8 +19,12 @@ export interface NewEvent {
   timestamp?: Timestamp;
 }
 
-/** The channel on which Postgres tells every control-api that a customer's log grew; the payload is the customer id. */
+/**
+ * The channel on which Postgres tells every control-api that a customer's log grew. The payload is the customer id, and
+ * POSTED behind it when webhooks are to be delivered.
+ */
 export const EVENTS_CHANNEL = 'tl_events';
+export const POSTED = ' posted';
 
 /**
  * Appends events in one round trip. The row of `event_sequences` stays locked until the caller commits, so a customer's
@@ -28,7 +33,9 @@ export const EVENTS_CHANNEL = 'tl_events';
  * one wait for us, and so see whom to wake (PROMOTE in deliveries.ts). An event has room for two deliveries, so creation
  * times are two microseconds apart at least and never tie within a customer.
  */
-const APPEND = `
+const APPEND = {
+  name: 'append_events',
+  text: `
   with given as materialized (
     select e.*, row_number() over (partition by e.customer_id order by e.place) as step
     from jsonb_to_recordset($1::jsonb) as e (
@@ -70,11 +77,12 @@ const APPEND = `
       case when behind.order_key is null and row_number() over (partition by order_key order by sequence) = 1
         then 'pending' else 'waiting' end
     from targets join numbered using (customer_id) left join behind using (order_key)
+    returning customer_id
   )
-  select pg_notify('${EVENTS_CHANNEL}', customer_id::text) from numbered`;
-
-/** Runs one statement with one `$1` on the caller's transaction, whichever client that is. */
-export type RunStatement = (sql: string, parameter: string) => Promise<unknown>;
+  select pg_notify('${EVENTS_CHANNEL}',
+    customer_id || case when customer_id in (select customer_id from posted) then '${POSTED}' else '' end)
+  from numbered`,
+};
 
 const row = (event: NewEvent, place: number): Record<string, unknown> => ({
   ...event,
@@ -96,7 +104,7 @@ export const appendEvents = async (run: RunStatement, events: NewEvent[]): Promi
  * (and the activeflow's own, accounts-and-plumbing 27) and wakes WebSocket and webhook workers when the caller commits.
  */
 export async function appendEvent(trx: Knex.Transaction, event: NewEvent): Promise<void> {
-  await appendEvents(async (sql, parameter) => trx.raw(sql.replace('$1', '?'), [parameter]), [event]);
+  await appendEvents(onTransaction(trx), [event]);
 }
 
 /** The columns of an `EventMessage`, as SQL; independent of how a client parses timestamps. */

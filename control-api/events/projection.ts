@@ -7,10 +7,13 @@ import { LIVE_TABLES } from '../live.ts';
 import { moveAgents } from './agent-status.ts';
 import { eventOfNotice, eventsOf, notesOf, rowOf, type Entry, type NoticeEntry, type Read } from './entry.ts';
 import { appendEvents } from './log.ts';
+import { onClient, type Statement } from './statement.ts';
 import { writeTimeline, type Trace } from './trace.ts';
 
 /** Only newer versions are written; a deletion by a client stays, whatever media-app still reports of the record. */
-const upsert = (table: string): string => `
+const upsert = (table: string): Statement => ({
+  name: `upsert_${table}`,
+  text: `
   insert into ${table} as t (id, customer_id, version, data, tm_create, tm_delete)
   select * from jsonb_to_recordset($1::jsonb)
     as r (id uuid, customer_id uuid, version int, data jsonb, tm_create timestamptz, tm_delete timestamptz)
@@ -18,7 +21,8 @@ const upsert = (table: string): string => `
   on conflict (id) do update set version = excluded.version, tm_delete = coalesce(t.tm_delete, excluded.tm_delete),
     data = case when t.tm_delete is null then excluded.data
       else excluded.data || jsonb_build_object('tm_delete', t.data -> 'tm_delete') end
-  where t.version < excluded.version`;
+  where t.version < excluded.version`,
+});
 
 /** Another projector moved the cursor: what we were about to write is, or will be, its business. */
 export class CursorMoved extends Error {
@@ -46,12 +50,12 @@ const moveCursor = async (client: pg.Client, from: string, to: string): Promise<
 
 /** Rows before sequences: the order in which the API's own transactions lock them. */
 const write = async (client: pg.Client, reads: Read[], rates: Rates): Promise<void> => {
+  const run = onClient(client);
   const entries = reads.filter(isRead).map(read => read.entry);
   for (const kind of LIVE_KINDS) {
     const rows = newestOf(entries, kind).map(rowOf);
-    if (rows.length > 0) await client.query(upsert(LIVE_TABLES[kind]), [JSON.stringify(rows)]);
+    if (rows.length > 0) await run(upsert(LIVE_TABLES[kind]), JSON.stringify(rows));
   }
-  const run = async (sql: string, parameter: string): Promise<unknown> => client.query(sql, [parameter]);
   await writeTimeline(
     run,
     entries.flatMap(notesOf),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NOTE_TYPES } from '#contract/timeline';
 import { parseTimestamp, toRfc3339 } from '#contract/time';
+import type { RunStatement, Statement } from './statement.ts';
 
 const moment = z.string().refine(text => parseTimestamp(text) !== undefined, 'is no timestamp');
 const port = z.int().min(0).max(65_535);
@@ -43,28 +44,34 @@ export interface OwnedNote extends z.infer<typeof noteSchema> {
   activeflow_id: string | null;
 }
 
-/** Runs one statement with one `$1` on the projector's transaction. */
-type RunStatement = (sql: string, parameter: string) => Promise<unknown>;
-
-const NOTES = `insert into timeline_notes (id, customer_id, event_type, resource_id, activeflow_id, timestamp, data)
+const NOTES = {
+  name: 'write_notes',
+  text: `insert into timeline_notes (id, customer_id, event_type, resource_id, activeflow_id, timestamp, data)
   select * from jsonb_to_recordset($1::jsonb) as n (id uuid, customer_id uuid, event_type text, resource_id uuid,
-    activeflow_id uuid, timestamp timestamptz, data jsonb) on conflict do nothing`;
+    activeflow_id uuid, timestamp timestamptz, data jsonb) on conflict do nothing`,
+};
 
-const MESSAGES = `insert into sip_messages (id, customer_id, call_id, timestamp, direction, transport, method, src_ip,
+const MESSAGES = {
+  name: 'write_messages',
+  text: `insert into sip_messages (id, customer_id, call_id, timestamp, direction, transport, method, src_ip,
     src_port, dst_ip, dst_port, raw)
   select * from jsonb_to_recordset($1::jsonb) as m (id uuid, customer_id uuid, call_id uuid, timestamp timestamptz,
     direction text, transport text, method text, src_ip text, src_port int, dst_ip text, dst_port int, raw text)
-  on conflict do nothing`;
+  on conflict do nothing`,
+};
 
-const MEDIA = `insert into call_media (call_id, customer_id, timestamp, data)
+const MEDIA = {
+  name: 'write_media',
+  text: `insert into call_media (call_id, customer_id, timestamp, data)
   select * from jsonb_to_recordset($1::jsonb) as m (call_id uuid, customer_id uuid, timestamp timestamptz, data jsonb)
-  on conflict do nothing`;
+  on conflict do nothing`,
+};
 
 /** Writes what timelines tell beside events. What is there already stays: an entry that is read twice counts once. */
 export const writeTimeline = async (run: RunStatement, notes: OwnedNote[], traces: Trace[]): Promise<void> => {
-  const insert = async (sql: string, rows: { timestamp: string }[]): Promise<void> => {
+  const insert = async (statement: Statement, rows: { timestamp: string }[]): Promise<void> => {
     const timed = rows.map(row => ({ ...row, timestamp: toRfc3339(row.timestamp) }));
-    if (rows.length > 0) await run(sql, JSON.stringify(timed));
+    if (rows.length > 0) await run(statement, JSON.stringify(timed));
   };
   await insert(NOTES, notes);
   await insert(

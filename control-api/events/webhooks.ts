@@ -55,7 +55,7 @@ export class Webhooks {
   }
 
   start(): void {
-    this.#quiet = this.#given.feed.onGrowth(() => this.#wake());
+    this.#quiet = this.#given.feed.onGrowth(growth => growth?.posted !== false && this.#wake());
     this.#timer = setInterval(() => this.#wake(), this.#given.poll_ms);
     this.#timer.unref();
     this.#wake();

@@ -65,7 +65,7 @@ export class EventSocket {
   start(): void {
     const { ping_ms, silence_ms, identify_ms } = this.#given;
     this.#given.server.on('upgrade', this.#upgrade);
-    this.#quiet = this.#given.feed.onGrowth(customerId => this.#logs.wake(customerId));
+    this.#quiet = this.#given.feed.onGrowth(growth => this.#logs.wake(growth?.customer_id));
     this.#every(ping_ms, () => [...this.#connections.keys()].forEach(each => each.checkAlive(silence_ms)));
     this.#every(POLL_MS, () => this.#logs.poll().catch(this.#warn));
     this.#every(identify_ms, () => this.#identifyAll().catch(this.#warn));

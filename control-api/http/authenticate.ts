@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '#contract/errors';
-import { timestamp, type Timestamp } from '#contract/time';
+import type { Timestamp } from '#contract/time';
 import { hashOfToken } from '../auth/secrets.ts';
 import { readToken, type Bound, type Claims } from '../auth/token.ts';
 import type { Db } from '../db.ts';
 import { credentialOf } from './credential.ts';
 import { pass, type Gate } from './gate.ts';
+import { Gathered } from './gathered.ts';
 import { isSuperAdmin, PERMISSION } from './permit.ts';
 import type { RateLimits } from './rate-limits.ts';
 
@@ -39,10 +40,35 @@ interface Holder extends Account {
 const refused = (): PlatformError =>
   new PlatformError('INVALID_CREDENTIALS', 'The token or accesskey is invalid or expired.');
 
-const ACCOUNT = ['customers.status', 'customers.tm_deletion_scheduled'] as const;
+/** What belongs to a credential, beside the facts of its account. */
+interface Found extends Account {
+  key: string;
+  customer_id: string;
+  /** Of agents. */
+  permission: number;
+}
 
-/** The facts of an account beside the columns of its credential. */
-type WithAccount<Row> = Row & Account;
+const ACCESSKEYS = {
+  name: 'identify_accesskeys',
+  text: `select k.token_hash as key, k.customer_id, c.status, c.tm_deletion_scheduled
+    from accesskeys k left join customers c on c.id = k.customer_id
+    where k.token_hash = any(?) and k.tm_delete is null and k.tm_expire > now()`,
+};
+
+const AGENTS = {
+  name: 'identify_agents',
+  text: `select a.id as key, a.customer_id, a.permission, c.status, c.tm_deletion_scheduled
+    from agents a left join customers c on c.id = a.customer_id
+    where a.id = any(?::uuid[]) and a.tm_delete is null`,
+};
+
+const gathered = (db: Db, { name, text }: { name: string; text: string }): Gathered<Found> =>
+  new Gathered(async keys => {
+    const { rows } = await db.raw<{ rows: Found[] }>(text, [keys]).options({ name });
+    return new Map(rows.map(row => [row.key, row]));
+  });
+
+const accountOf = ({ status, tm_deletion_scheduled }: Account): Account => ({ status, tm_deletion_scheduled });
 
 interface AuthenticatorOptions {
   limits?: Pick<RateLimits, 'countCustomer'>;
@@ -59,12 +85,16 @@ export class Authenticator {
   readonly #secret: Uint8Array;
   readonly #limits: Pick<RateLimits, 'countCustomer'> | undefined;
   readonly #scopeVersion: number;
+  readonly #accesskeys: Gathered<Found>;
+  readonly #agents: Gathered<Found>;
 
   constructor(db: Db, secret: Uint8Array, given: AuthenticatorOptions = {}) {
     this.#db = db;
     this.#secret = secret;
     this.#limits = given.limits;
     this.#scopeVersion = given.scope_version ?? 1;
+    this.#accesskeys = gathered(db, ACCESSKEYS);
+    this.#agents = gathered(db, AGENTS);
   }
 
   /**
@@ -105,30 +135,20 @@ export class Authenticator {
 
   /** The live agent counts, not the copy in the token, so that changes take effect at once (4.3). */
   async #agent(id: string): Promise<Holder | undefined> {
-    const agent = await this.#db('agents')
-      .leftJoin('customers', 'customers.id', 'agents.customer_id')
-      .where('agents.id', id)
-      .whereNull('agents.tm_delete')
-      .first<WithAccount<{ customer_id: string; permission: number }> | undefined>(
-        'agents.customer_id',
-        'agents.permission',
-        ...ACCOUNT,
-      );
+    const agent = await this.#agents.get(id);
     if (!agent) return undefined;
-    const { customer_id, permission, ...account } = agent;
-    return { ...account, identity: { kind: 'agent', customer_id, permission, agent_id: id } };
+    const { customer_id, permission } = agent;
+    return { ...accountOf(agent), identity: { kind: 'agent', customer_id, permission, agent_id: id } };
   }
 
   async #accesskey(token: string): Promise<Holder | undefined> {
-    const key = await this.#db('accesskeys')
-      .leftJoin('customers', 'customers.id', 'accesskeys.customer_id')
-      .where('accesskeys.token_hash', hashOfToken(token))
-      .whereNull('accesskeys.tm_delete')
-      .where('accesskeys.tm_expire', '>', timestamp())
-      .first<WithAccount<{ customer_id: string }> | undefined>('accesskeys.customer_id', ...ACCOUNT);
+    const key = await this.#accesskeys.get(hashOfToken(token));
     if (!key) return undefined;
-    const { customer_id, ...account } = key;
-    return { ...account, identity: { kind: 'accesskey', customer_id, permission: PERMISSION.admin, agent_id: '' } };
+    const { customer_id } = key;
+    return {
+      ...accountOf(key),
+      identity: { kind: 'accesskey', customer_id, permission: PERMISSION.admin, agent_id: '' },
+    };
   }
 
   async #direct(direct: Bound): Promise<Holder | undefined> {
@@ -152,6 +172,6 @@ export class Authenticator {
   #account(customerId: string): Promise<Account | undefined> {
     return this.#db('customers')
       .where({ id: customerId })
-      .first<Account | undefined>(...ACCOUNT);
+      .first<Account | undefined>('status', 'tm_deletion_scheduled');
   }
 }

@@ -138,14 +138,22 @@ const answerBare = async ({ route, context, request, response, work }: BareAnswe
   }
 };
 
-/** Serves the routes of a surface. */
-export const routerOf = (routes: Route[], context: Context): Router => {
-  const router = express.Router({ caseSensitive: true });
+const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
+
+/** Serves the routes of a surface. There are hundreds, so that only those of the path's first segment are compared with it. */
+export const routerOf = (routes: Route[], context: Context): RequestHandler => {
+  const routers = new Map<string, Router>();
   const body = express.raw({ type: () => true, limit: BODY_LIMIT });
   for (const route of routes) {
-    const handler = handlerOf(route, context);
+    const segment = firstSegment(route.path);
+    const router = routers.get(segment) ?? express.Router({ caseSensitive: true });
     const steps = [entryOf(route, context), ...(route.body ? [body] : [])];
-    router[route.method](expressPath(route.path), ...steps, handler);
+    router[route.method](expressPath(route.path), ...steps, handlerOf(route, context));
+    routers.set(segment, router);
   }
-  return router;
+  return (request, response, next) => {
+    const router = routers.get(firstSegment(request.path));
+    if (router) router(request, response, next);
+    else next();
+  };
 };

@@ -136,13 +136,11 @@ export const defineResource = <const F extends z.ZodRawShape>(definition: Resour
 };
 
 /** A row as clients see it: the schema's fields, unset moments rendered as the resource wants. */
-export const render = (resource: Pick<Resource, 'schema' | 'unset'>, row: Row): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.keys(resource.schema.shape).map(name => [
-      name,
-      name.startsWith('tm_') ? (row[name] ?? resource.unset) : row[name],
-    ]),
-  );
+export const render = ({ schema, unset }: Pick<Resource, 'schema' | 'unset'>, row: Row): Record<string, unknown> => {
+  const shown: Record<string, unknown> = {};
+  for (const name in schema.shape) shown[name] = name.startsWith('tm_') ? (row[name] ?? unset) : row[name];
+  return shown;
+};
 
 /** A row as events tell it: as clients see it, without its secrets. */
 export const renderForEvent = (resource: Resource, row: Row): Record<string, unknown> => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { newId } from '#contract/ids';
 import { appendEvents } from '../../control-api/events/log.ts';
+import { onClient } from '../../control-api/events/statement.ts';
 import { startStack, type Stack } from '../../test/support/stack.ts';
 import { type Figure, lineOf, percentile } from './figures.ts';
 import { startScript } from './systems.ts';
@@ -163,7 +164,7 @@ const commitToClient = async (stack: Stack): Promise<{ times: number[]; per_seco
   for (let commit = 0; commit < commits; commit++) {
     await wait(Math.max(0, began + (commit * 1000) / COMMITS_PER_SECOND - performance.now()));
     const events = nextEvents(customer, EVENTS_PER_SECOND / COMMITS_PER_SECOND);
-    await appendEvents((sql, given) => writer.query(sql, [given]), events);
+    await appendEvents(onClient(writer), events);
     const now = performance.now();
     for (const { id } of events) committed.set(id, now);
   }

@@ -2,6 +2,7 @@
 import express from 'express';
 import pg from 'pg';
 import { appendEvents } from '../../control-api/events/log.ts';
+import { onClient } from '../../control-api/events/statement.ts';
 
 const [url, customer] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -39,7 +40,7 @@ app.post('/tags', express.json(), async (request, response) => {
     for (const row of rows) {
       const about = { customer_id: row.customer_id, resource: 'tag', resource_id: row.id, request_id: '' };
       const event = { ...about, event_type: 'tag_created', data: { ...row } } as const;
-      await appendEvents((sql, given) => client.query(sql, [given]), [event]);
+      await appendEvents(onClient(client), [event]);
     }
     await client.query('commit');
     response.json(rows[0]);

@@ -1,4 +1,6 @@
-import { cpus } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import type { EventMessage } from '#contract/events';
@@ -135,6 +137,14 @@ export const killInAStorm = async (
   }
 };
 
+/** What the processes said lies in a file, for whoever looks for the fault. */
+const keepLogs = (stack: Stack): void => {
+  const file = join(tmpdir(), `trunkline-durability-${process.pid}.log`);
+  writeFileSync(file, stack.logs().join('\n'));
+  console.log(`what the processes said: ${file}`);
+  process.exitCode = 1;
+};
+
 /** `npm run bench -- durability [rounds]`: each round kills control-api, Redis and PostgreSQL once. */
 export const durabilityBench = async (rounds: number): Promise<void> => {
   const stack = await startStack({ env: { LOG_LEVEL: 'warn' }, ownPostgres: true });
@@ -151,7 +161,7 @@ export const durabilityBench = async (rounds: number): Promise<void> => {
       faults.length === 0 ? 'nothing was lost, doubled or out of order' : `${faults.length} broken promises:`,
     );
     for (const fault of faults.slice(0, 40)) console.log(`- ${fault}`);
-    if (faults.length > 0) process.exitCode = 1;
+    if (faults.length > 0) keepLogs(stack);
   } finally {
     await stack.stop();
   }

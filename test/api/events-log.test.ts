@@ -1,6 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
 import { appendEvent, appendEvents, lastSequences, readEvents, type NewEvent } from '../../control-api/events/log.ts';
+import { LogFeed, type Growth } from '../../control-api/events/feed.ts';
+import { onTransaction } from '../../control-api/events/statement.ts';
+import { eventually } from '../support/eventually.ts';
 import { addCustomer, countOf, openRig, type EventRig } from './events-rig.ts';
 
 const flowEvent = (customerId: string, given: Partial<NewEvent> = {}): NewEvent => ({
@@ -57,7 +60,7 @@ describe('the event log', () => {
   it('keeps the order of events that are appended together and numbers each customer by itself', async () => {
     const [one, two] = [await addCustomer(rig.db), await addCustomer(rig.db)];
     const events = [one, two, one, one, two].map(id => flowEvent(id));
-    await rig.db.transaction(trx => appendEvents(async (sql, text) => trx.raw(sql.replace('$1', '?'), [text]), events));
+    await rig.db.transaction(trx => appendEvents(onTransaction(trx), events));
     for (const customer of [one, two]) {
       const expected = events.filter(event => event.customer_id === customer).map(event => event.resource_id);
       const read = await readEvents(rig.db, customer, 0, 10);
@@ -88,6 +91,42 @@ describe('the event log', () => {
     assert.equal(await countOf(rig.db, 'webhook_deliveries'), before + 1);
     const delivery = (await rig.db('webhook_deliveries').where('customer_id', customer).first()) as { method: string };
     assert.equal(delivery.method, 'POST');
+  });
+
+  it('tells that a log grew, and that there is something to deliver only when there is', async () => {
+    const customers = [await addCustomer(rig.db), await addCustomer(rig.db, { uri: 'http://127.0.0.1:9/' })];
+    const grown: (Growth | undefined)[] = [];
+    const feed = new LogFeed(rig);
+    feed.onGrowth(growth => void grown.push(growth));
+    feed.start();
+    try {
+      await eventually(
+        'listening',
+        () => grown,
+        ({ length }) => length === 1,
+      );
+      await rig.db.transaction(trx =>
+        appendEvents(
+          onTransaction(trx),
+          customers.map(id => flowEvent(id)),
+        ),
+      );
+      await eventually(
+        'both customers',
+        () => grown,
+        ({ length }) => length === 3,
+      );
+    } finally {
+      await feed.stop();
+    }
+    assert.deepEqual(
+      new Map(grown.map(growth => [growth?.customer_id, growth?.posted])),
+      new Map([
+        [undefined, undefined],
+        [customers[0], false],
+        [customers[1], true],
+      ]),
+    );
   });
 
   it('queues an event of an activeflow for the webhook of that activeflow too', async () => {

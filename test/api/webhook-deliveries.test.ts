@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { newId } from '#contract/ids';
 import { MOST_ATTEMPTS } from '../../control-api/events/deliveries.ts';
 import { appendEvents, type NewEvent } from '../../control-api/events/log.ts';
+import { onTransaction } from '../../control-api/events/statement.ts';
 import { removeOldDeliveries } from '../../control-api/jobs/delivery-expiry.ts';
 import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { addAccesskey, addCustomer, reasonOf } from '../support/people.ts';
@@ -61,7 +62,7 @@ describe('webhook deliveries', function () {
       };
       const events = Array.from({ length: count }, () => ({ ...event, data: { id: resource_id }, ...given }));
       const { db } = api.database;
-      await db.transaction(trx => appendEvents(async (sql, text) => trx.raw(sql.replace('$1', '?'), [text]), events));
+      await db.transaction(trx => appendEvents(onTransaction(trx), events));
     };
     const inState = async (state: string, count = 1): Promise<Json[]> => {
       await eventually(`${count} ${state}`, async () => resultOf(await ask('GET', `?state=${state}`)).length === count);
