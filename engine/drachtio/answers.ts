@@ -1,10 +1,12 @@
-import { header, headersOf, headerOf, responseTo, type SipResponse } from '../sip/message.ts';
+import { header, headerOf, responseTo, type SipResponse } from '../sip/message.ts';
 import { tagOf } from '../sip/uri.ts';
 import { echoResponse } from './announce.ts';
 import type { App } from './app.ts';
 import { contactValue, CONTENT_TYPE_MISSING, missingContentType, localOf, ownHeaders } from './complete.ts';
-import { release } from './incoming.ts';
+import { refuse, release } from './incoming.ts';
 import type { Core, Incoming } from './records.ts';
+import { hasToWait, insist, isReliable, number, takesReliable } from './reliable.ts';
+import { renew } from './subscriptions.ts';
 
 /** What the server takes from the request or decides itself, whatever the application wrote. */
 const DECIDED = new Set(['via', 'record-route', 'from', 'to', 'call-id', 'cseq', 'content-length', 'rseq']);
@@ -17,18 +19,24 @@ export function sendAnswer(core: Core, app: App, messageId: string, transactionI
   if (!incoming || incoming.app !== app || incoming.transaction.answered) return app.nok(messageId, UNKNOWN);
   const objection = objectionTo(incoming, given);
   if (objection !== undefined) return app.nok(messageId, objection);
+  if (hasToWait(incoming, given))
+    return void incoming.waiting.push(() => sendAnswer(core, app, messageId, transactionId, given));
   const response = compose(core, incoming, given);
+  const reliable = isReliable(incoming, given);
+  if (reliable) number(incoming, response);
   incoming.touched = true;
   core.alarms.clear(`silent ${incoming.id}`);
   incoming.transaction.respond(response);
+  if (reliable) insist(core, incoming, response, () => refuse(core, incoming, 504));
+  if (response.body.length > 0 && (reliable || given.status >= 200)) incoming.agreed = true;
   echoResponse(app, messageId, incoming.id, echoedDialog(incoming), response, incoming.source);
   if (given.status >= 200) settle(core, incoming, response);
 }
 
 function objectionTo(incoming: Incoming, given: SipResponse): string | undefined {
   if (missingContentType(given) === undefined) return CONTENT_TYPE_MISSING;
-  const reliable = given.status < 200 && headersOf(given, 'require').join().includes('100rel');
-  return reliable && incoming.request.method === 'INVITE' ? 'Remote endpoint does not support 100rel' : undefined;
+  const reliable = isReliable(incoming, given);
+  return reliable && !takesReliable(incoming.request) ? 'Remote endpoint does not support 100rel' : undefined;
 }
 
 function compose(core: Core, incoming: Incoming, given: SipResponse): SipResponse {
@@ -38,8 +46,7 @@ function compose(core: Core, incoming: Incoming, given: SipResponse): SipRespons
   const response = responseTo(request, given.status, given.reason || undefined, { To: taggedTo(incoming) }, given.body);
   const own = ownHeaders(given, DECIDED, local);
   const hasContact = own.some(one => one.key === 'contact');
-  if (!hasContact && wantsContact(incoming, given.status))
-    response.headers.push(header('Contact', contactOf(incoming)));
+  if (!hasContact && wantsContact(incoming, given)) response.headers.push(header('Contact', contactOf(incoming)));
   response.headers.push(...own);
   const type = missingContentType(given);
   if (type) response.headers.push(header('Content-Type', type));
@@ -62,9 +69,11 @@ function taggedTo(incoming: Incoming): string {
 
 const contactOf = ({ source, dialog }: Incoming): string => dialog?.contact ?? contactValue(localOf(source));
 
-/** 2xx to INVITE, every answer to SUBSCRIBE and to a re-INVITE; an ordinary 180 carries none. */
-function wantsContact(incoming: Incoming, status: number): boolean {
-  if (incoming.request.method === 'SUBSCRIBE') return true;
+/** 2xx and reliable 1xx to INVITE, 2xx to UPDATE, every answer to SUBSCRIBE and re-INVITE; an ordinary 180 has none. */
+function wantsContact(incoming: Incoming, given: SipResponse): boolean {
+  const { status } = given;
+  if (incoming.request.method === 'SUBSCRIBE' || isReliable(incoming, given)) return true;
+  if (incoming.request.method === 'UPDATE') return status >= 200 && status < 300;
   if (incoming.request.method !== 'INVITE') return false;
   return (status >= 200 && status < 300) || (incoming.dialog?.begunBy !== incoming && status >= 200);
 }
@@ -78,6 +87,7 @@ function settle(core: Core, incoming: Incoming, response: SipResponse): void {
   const { dialog, request } = incoming;
   const success = response.status < 300;
   if (success && dialog?.begunBy === incoming) dialog.state = 'confirmed';
+  if (success && dialog) renew(core, dialog, request, response);
   if (success && request.method === 'REGISTER') core.registered.remember(request, response, incoming.source);
   release(core, incoming);
 }

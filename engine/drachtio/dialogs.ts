@@ -1,4 +1,18 @@
+import { Alarms } from '../sip/timers.ts';
 import type { Dialog } from './records.ts';
+
+type Begun = Omit<Dialog, 'state' | 'begunBy' | 'invite' | 'update' | 'held' | 'alarms'>;
+
+/** A dialog that has just begun: early, and nothing has happened in it. */
+export const begunDialog = (given: Begun): Dialog => ({
+  ...given,
+  ...{ state: 'early', begunBy: undefined, invite: undefined, update: undefined, held: [], alarms: new Alarms() },
+});
+
+/** The wait is over, one way or the other. */
+export function runHeld(dialog: Dialog): void {
+  for (const run of dialog.held.splice(0)) run();
+}
 
 /** Every live dialog, by the id applications use and by what arrives on the wire. */
 export class Dialogs {
@@ -40,6 +54,13 @@ export class Dialogs {
     if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id);
     const key = wireKey(dialog.callId, dialog.localTag);
     if (this.#byTag.get(key) === dialog) this.#byTag.delete(key);
+    dialog.alarms.clearAll();
+    runHeld(dialog);
+  }
+
+  /** Nothing rings any more. */
+  stop(): void {
+    for (const dialog of this.#byId.values()) dialog.alarms.clearAll();
   }
 }
 

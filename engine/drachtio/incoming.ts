@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { listOf } from '../sip/grammar.ts';
 import type { Source } from '../sip/hop.ts';
-import { cseqOf, headerOf, headersOf, responseTo, type SipRequest } from '../sip/message.ts';
+import { cseqOf, headerOf, headersOf, responseTo, type HeaderInput, type SipRequest } from '../sip/message.ts';
 import type { ServerTransaction } from '../sip/transactions/server.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceNew } from './announce.ts';
 import type { App } from './app.ts';
 import { contactValue, localOf } from './complete.ts';
+import { begunDialog, runHeld } from './dialogs.ts';
+import { objectionTo } from './glare.ts';
 import { endByServer } from './in-dialog.ts';
 import type { Core, Dialog, Incoming } from './records.ts';
+import { confirmedBy, relent } from './reliable.ts';
+import { endsSubscription } from './subscriptions.ts';
 import { peerOfRequest } from './target.ts';
 
 /** Methods that mean nothing outside a dialog (RFC 3261 15.1.2, RFC 3311, RFC 3262). */
@@ -18,8 +22,8 @@ const NEEDS_DIALOG = new Set([...ONLY_IN_DIALOG, 'REFER', 'INVITE']);
 /** Before the INVITE is answered these are no part of its dialog yet. */
 const APART_WHILE_EARLY = new Set(['NOTIFY', 'OPTIONS', 'INFO', 'MESSAGE', 'PUBLISH', 'SUBSCRIBE']);
 
-const answer = (transaction: ServerTransaction, status: number): void =>
-  transaction.respond(responseTo(transaction.request, status));
+const answer = (transaction: ServerTransaction, status: number, headers: HeaderInput = {}): void =>
+  transaction.respond(responseTo(transaction.request, status, undefined, headers));
 
 /** A new request from the network: to its dialog, or to an application whose turn it is. */
 export function receiveRequest(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
@@ -81,33 +85,46 @@ function receiveInDialog(
 ): void {
   const app = dialog.app;
   if (!app?.alive) return receiveForNobody(core, dialog, transaction);
-  const status = objection(dialog, request);
-  if (status !== undefined) return answer(transaction, status);
+  const objection = objectionTo(dialog, request);
+  if (objection) return answer(transaction, objection.status, objection.headers);
   if (dialog.state === 'early' && APART_WHILE_EARLY.has(request.method))
-    return receiveApart(core, app, transaction, request, source);
+    return receiveEarly(core, dialog, app, transaction, request, source);
+  const confirmed = request.method === 'PRACK' ? confirmedBy(dialog, request) : undefined;
+  if (request.method === 'PRACK' && !confirmed) return answer(transaction, 481);
   refresh(dialog, request, source);
   const incoming = take(core, app, transaction, request, source, dialog);
   announce(app, incoming.id, dialog.id, request, source);
+  if (confirmed) relent(core, confirmed);
   if (request.method === 'BYE') receiveBye(core, dialog, incoming);
   if (endsSubscription(dialog, request)) core.dialogs.remove(dialog);
 }
+
+/** A NOTIFY may overtake the answer to our SUBSCRIBE, and waits for it (RFC 6665 4.4.1); the rest is no part of a dialog. */
+function receiveEarly(
+  core: Core,
+  dialog: Dialog,
+  app: App,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+): void {
+  const waits = request.method === 'NOTIFY' && dialog.method === 'SUBSCRIBE' && dialog.begunBy === undefined;
+  if (!waits) return receiveApart(core, app, transaction, request, source);
+  if (dialog.held.length >= MOST_HELD) return answer(transaction, 500);
+  dialog.held.push(() => {
+    if (dialog.state === 'confirmed') receiveInDialog(core, dialog, transaction, request, source);
+    else answer(transaction, 481);
+  });
+}
+
+/** More NOTIFYs than this before the answer are no haste. */
+const MOST_HELD = 10;
 
 /** The application has gone: a BYE is welcome, the rest belongs to a dialog nobody holds. */
 function receiveForNobody(core: Core, dialog: Dialog, transaction: ServerTransaction): void {
   const ending = transaction.request.method === 'BYE';
   if (ending) core.dialogs.remove(dialog);
   answer(transaction, ending ? 200 : 481);
-}
-
-function objection(dialog: Dialog, request: SipRequest): number | undefined {
-  const seq = cseqOf(request)?.number ?? 0;
-  // RFC 3261 12.2.2: a lower CSeq is out of order.
-  if (seq < dialog.remoteSeq) return 500;
-  dialog.remoteSeq = seq;
-  if (request.method !== 'INVITE') return undefined;
-  if (contactOf(request) === undefined) return 400;
-  // RFC 3261 14.2: both sides offered at once.
-  return dialog.invite && dialog.invite.final === undefined ? 491 : undefined;
 }
 
 /** Target refresh (RFC 3261 12.2.2, RFC 3311 5.2). */
@@ -119,18 +136,13 @@ function refresh(dialog: Dialog, request: SipRequest, source: Source): void {
 
 /** The dialog ends at once; an INVITE that waits in it will get no better answer than 487 (RFC 3261 15.1.2). */
 function receiveBye(core: Core, dialog: Dialog, bye: Incoming): void {
+  dialog.begunBy?.transaction.relax();
   for (const other of core.incoming.values())
     if (other.dialog === dialog && other !== bye) answer(other.transaction, 487);
   core.dialogs.remove(dialog);
   core.alarms.set(`bye ${bye.id}`, 64 * core.stack.timers.T1, () => answer(bye.transaction, 500));
   bye.transaction.once('ended', () => core.alarms.clear(`bye ${bye.id}`));
 }
-
-/** RFC 6665 4.4.1: the notifier says when a subscription is over. */
-export const endsSubscription = (dialog: Dialog, request: SipRequest): boolean =>
-  dialog.method === 'SUBSCRIBE' &&
-  request.method === 'NOTIFY' &&
-  (headerOf(request, 'subscription-state') ?? '').toLowerCase().startsWith('terminated');
 
 export const dialogId = (request: SipRequest): string =>
   `${headerOf(request, 'call-id') ?? ''};from-tag=${tagOf(headerOf(request, 'from')) ?? ''}`;
@@ -142,20 +154,13 @@ function newDialog(app: App, transaction: ServerTransaction, request: SipRequest
   const from = headerOf(request, 'from') ?? '';
   const routes = listOf(headersOf(request, 'record-route'));
   const target = contactOf(request) ?? parseNameAddr(from)?.uri ?? '';
-  return {
-    ...{
-      id: dialogId(request),
-      method: request.method,
-      state: 'early',
-      app,
-      callId: headerOf(request, 'call-id') ?? '',
-    },
+  return begunDialog({
+    ...{ id: dialogId(request), method: request.method, app, callId: headerOf(request, 'call-id') ?? '' },
     ...{ localTag: transaction.localTag, local: `${headerOf(request, 'to') ?? ''};tag=${transaction.localTag}` },
     ...{ remoteTag: tagOf(from), remote: from, remoteSeq: cseqOf(request)?.number ?? 0 },
     ...{ localSeq: cseqOf(request)?.number ?? 0, routes, target, peer: peerOfRequest(routes, target, source) },
     contact: contactValue(localOf(source)),
-    ...{ begunBy: undefined, invite: undefined },
-  };
+  });
 }
 
 /** Puts a request into an application's hands and watches what becomes of it. */
@@ -167,7 +172,8 @@ function take(
   source: Source,
   dialog: Dialog | undefined,
 ): Incoming {
-  const state = { touched: false, acknowledged: false };
+  const reliable = { agreed: false, rseq: 0, unconfirmed: undefined, waiting: [] };
+  const state = { touched: false, acknowledged: false, ...reliable };
   const incoming: Incoming = { id: randomUUID(), transaction, request, source, app, dialog, ...state };
   core.incoming.set(incoming.id, incoming);
   app.incoming.add(incoming);
@@ -181,6 +187,7 @@ export function release(core: Core, incoming: Incoming): void {
   core.incoming.delete(incoming.id);
   incoming.app.incoming.delete(incoming);
   core.alarms.clear(`silent ${incoming.id}`);
+  relent(core, incoming);
   const { dialog } = incoming;
   if (dialog?.begunBy === incoming && dialog.state === 'early') core.dialogs.remove(dialog);
 }
@@ -206,10 +213,18 @@ export function refuse(core: Core, incoming: Incoming, status: number): void {
   release(core, incoming);
 }
 
-/** RFC 3261 13.3.1.4: a 2xx without ACK ends the session. */
+/** RFC 3261 13.3.1.4: a 2xx without ACK ends the session; by the BYE of the application, if it waits already. */
 function unacknowledged(core: Core, incoming: Incoming): void {
-  if (incoming.dialog?.state === 'confirmed') endByServer(core, incoming.dialog, 'ACK timeout');
+  const { dialog } = incoming;
+  if (dialog?.state !== 'confirmed') return;
+  incoming.acknowledged = true;
+  if (dialog.held.length > 0) runHeld(dialog);
+  else endByServer(core, dialog, 'ACK timeout');
 }
+
+/** The callee may not hang up before the ACK to its 2xx has come (RFC 3261 15). */
+export const awaitsAck = ({ state, method, begunBy }: Dialog): boolean =>
+  state === 'confirmed' && method === 'INVITE' && begunBy !== undefined && !begunBy.acknowledged;
 
 /** ACK to a 2xx: announced under the INVITE's transaction the first time, under a new one when repeated. */
 export function receiveAck(core: Core, request: SipRequest, source: Source): void {
@@ -220,4 +235,5 @@ export function receiveAck(core: Core, request: SipRequest, source: Source): voi
   const first = invite && !invite.acknowledged && cseqOf(invite.request)?.number === cseqOf(request)?.number;
   if (first) invite.acknowledged = true;
   announce(dialog.app, first ? invite.id : randomUUID(), dialog.id, request, source);
+  if (first) runHeld(dialog);
 }

@@ -3,9 +3,11 @@ import type { Source } from '../sip/hop.ts';
 import { headerOf, headersOf, newTag, responseTo, type SipResponse } from '../sip/message.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceOwn } from './announce.ts';
-import { endsSubscription } from './incoming.ts';
+import { runHeld } from './dialogs.ts';
 import { dialogRequest, routesOfResponse, sendBye } from './in-dialog.ts';
 import type { Core, Dialog, Outgoing } from './records.ts';
+import { expectPrack, isOutOfTurn } from './reliable.ts';
+import { endsSubscription, losesSubscription, renew } from './subscriptions.ts';
 import { nextHop, peerOfResponse } from './target.ts';
 
 /** Follows a request of an application to its end. */
@@ -33,12 +35,17 @@ function failed(core: Core, outgoing: Outgoing, status: number): void {
 function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
   if (response.status === 100) return;
   if (outgoing.final !== undefined) return repeated(core, outgoing, response, source);
+  if (isOutOfTurn(outgoing, response)) return;
   if (outgoing.initial) learn(outgoing, response, source);
   else if (outgoing.dialog && response.status < 300) retarget(outgoing, outgoing.dialog, response, source);
+  expectPrack(outgoing, response);
+  if (response.body.length > 0 && response.status < 300 && headerOf(response, 'rseq')) outgoing.agreed = true;
   if (response.status >= 200) conclude(core, outgoing, response.status);
+  if (response.status >= 200 && outgoing.dialog) renew(core, outgoing.dialog, outgoing.transaction.request, response);
   if (outgoing.dialog?.app === undefined && outgoing.method === 'INVITE')
     return unwanted(core, outgoing, response, source);
   announce(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, source);
+  if (outgoing.initial && outgoing.dialog?.state === 'confirmed') runHeld(outgoing.dialog);
 }
 
 /** What the first responses tell about the other side (RFC 3261 12.1.2). The 2xx has the last word over provisionals. */
@@ -78,6 +85,7 @@ function conclude(core: Core, outgoing: Outgoing, status: number): void {
   if (outgoing.initial && status < 300) dialog.state = 'confirmed';
   else if (outgoing.initial || (outgoing.method === 'BYE' && !challenged)) core.dialogs.remove(dialog);
   else if (endsSubscription(dialog, outgoing.transaction.request)) core.dialogs.remove(dialog);
+  else if (losesSubscription(dialog, outgoing.method, status)) core.dialogs.remove(dialog);
   else if (outgoing.method === 'INVITE' && status >= 300) dialog.invite = undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Hop, Source } from '../sip/hop.ts';
 import type { SipLog } from '../sip/log.ts';
-import type { SipRequest } from '../sip/message.ts';
+import type { SipRequest, SipResponse } from '../sip/message.ts';
 import type { SipStack } from '../sip/stack.ts';
 import type { Alarms } from '../sip/timers.ts';
 import type { ClientTransaction } from '../sip/transactions/client.ts';
@@ -36,6 +36,12 @@ export interface Dialog {
   begunBy: Incoming | undefined;
   /** The latest INVITE we sent in it. */
   invite: Outgoing | undefined;
+  /** The latest UPDATE we sent in it. */
+  update: Outgoing | undefined;
+  /** What has to wait: a BYE for the ACK (RFC 3261 15), a NOTIFY for the answer to SUBSCRIBE. Run when the wait is over. */
+  held: (() => void)[];
+  /** Its own clocks: the end of a subscription, the refresh of a session. */
+  alarms: Alarms;
 }
 
 /** A request from the network in the hands of an application. */
@@ -50,6 +56,14 @@ export interface Incoming {
   touched: boolean;
   /** Its first ACK has been announced. */
   acknowledged: boolean;
+  /** Its offer has been answered by a response that cannot get lost. */
+  agreed: boolean;
+  /** RSeq of the latest reliable provisional response; 0 before the first (RFC 3262 3). */
+  rseq: number;
+  /** Reliable provisional response that no PRACK has come for. */
+  unconfirmed: SipResponse | undefined;
+  /** Answers of the application that have to wait for that PRACK. */
+  waiting: (() => void)[];
 }
 
 /** A request of an application on its way. */
@@ -66,6 +80,12 @@ export interface Outgoing {
   cancelled: boolean;
   /** To tag of the 2xx. */
   tag: string | undefined;
+  /** Its offer has been answered by a response that cannot get lost. */
+  agreed: boolean;
+  /** Latest RSeq heard from each fork, by To tag (RFC 3262 4). */
+  rseqs: Map<string, number>;
+  /** Forks whose reliable response waits for the PRACK of the application. */
+  unconfirmed: { rseq: number; fork: Dialog }[];
   ack: { request: SipRequest; hop: Hop } | undefined;
 }
 

@@ -22,9 +22,12 @@ import {
   resolveLocalhost,
   type Local,
 } from './complete.ts';
+import { begunDialog } from './dialogs.ts';
+import { awaitsAck } from './incoming.ts';
 import { dialogRequest, endByServer } from './in-dialog.ts';
 import { watch } from './outcome.ts';
 import type { Core, Dialog, Outgoing } from './records.ts';
+import { forkOf } from './reliable.ts';
 import { nextHop } from './target.ts';
 
 /** Written by the server, whatever the application gave (the ones it may give are read first). */
@@ -90,21 +93,12 @@ function newDialog(app: App, request: SipRequest, hop: Hop, local: Local): Dialo
   const from = headerOf(request, 'from') ?? '';
   const callId = headerOf(request, 'call-id') ?? '';
   const localTag = tagOf(from) ?? '';
-  return {
-    ...{
-      id: `${callId};from-tag=${localTag}`,
-      method: request.method,
-      state: 'early',
-      app,
-      callId,
-      localTag,
-      local: from,
-    },
+  return begunDialog({
+    ...{ id: `${callId};from-tag=${localTag}`, method: request.method, app, callId, localTag, local: from },
     ...{ remoteTag: undefined, remote: headerOf(request, 'to') ?? '', localSeq: cseqOf(request)?.number ?? 1 },
     ...{ remoteSeq: 0, routes: [], target: request.uri, peer: hop },
     contact: headerOf(request, 'contact') ?? contactValue(local),
-    ...{ begunBy: undefined, invite: undefined },
-  };
+  });
 }
 
 /** Sends, and answers OK in the same breath, so that no response can overtake the OK. */
@@ -119,11 +113,13 @@ function launch(
 ): void {
   const transaction = core.stack.request(request, { nextHop: hop });
   const seq = cseqOf(request)?.number ?? 0;
-  const state = { final: undefined, cancelled: false, tag: undefined, ack: undefined };
+  const reliable = { agreed: false, rseqs: new Map<string, number>(), unconfirmed: [] };
+  const state = { final: undefined, cancelled: false, tag: undefined, ack: undefined, ...reliable };
   const { method } = request;
   const outgoing: Outgoing = { id: randomUUID(), transaction, app, method, seq, dialog, initial, ...state };
   core.outgoing.set(outgoing.id, outgoing);
   if (dialog && method === 'INVITE') dialog.invite = outgoing;
+  if (dialog && method === 'UPDATE') dialog.update = outgoing;
   watch(core, outgoing);
   echoRequest(core, app, messageId, outgoing.id, transaction.request, hop);
 }
@@ -140,7 +136,10 @@ export function sendInDialog(
   const dialog = core.dialogs.byId(dialogId);
   if (given.method === 'ACK' && dialog?.invite?.final === undefined) return app.nok(messageId, NO_ACK);
   if (!dialog || dialog.app !== app) return app.nok(messageId, NO_DIALOG);
-  const hop = (route === '' ? undefined : hopOfUri(route)) ?? nextHop(core, dialog);
+  if (given.method === 'BYE' && awaitsAck(dialog))
+    return void dialog.held.push(() => sendInDialog(core, app, messageId, dialogId, route, given));
+  const towards = given.method === 'PRACK' ? forkOf(dialog, given) : dialog;
+  const hop = (route === '' ? undefined : hopOfUri(route)) ?? nextHop(core, towards);
   const local = hop && core.stack.localFor(hop);
   if (!hop || !local) return app.nok(messageId, NO_TRANSPORT);
   const type = missingContentType(given);
@@ -153,7 +152,7 @@ export function sendInDialog(
   }
   const seq = Math.max(cseqOf(given)?.number ?? 0, dialog.localSeq + 1);
   dialog.localSeq = seq;
-  launch(core, app, messageId, dialogRequest(dialog, given.method, seq, own, given.body), hop, dialog, false);
+  launch(core, app, messageId, dialogRequest(towards, given.method, seq, own, given.body), hop, dialog, false);
 }
 
 /** ACK to a 2xx: sent without a transaction, and again whenever the 2xx is repeated (RFC 3261 13.2.2.4). */

@@ -68,6 +68,7 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
   });
   const stop = async (): Promise<void> => {
     await admin.stop();
+    core.dialogs.stop();
     core.alarms.clearAll();
     await stack.stop();
     core.alarms.clearAll();

@@ -76,6 +76,12 @@ export class InviteServerTransaction extends ServerTransaction {
     else if (this.#state === 'accepted' && first) this.emit('ack', request, source);
   }
 
+  override relax(): void {
+    if (this.#state !== 'accepted') return;
+    this.alarms.clear('G');
+    this.#waiting = false;
+  }
+
   #confirm(): void {
     this.#state = 'confirmed';
     this.alarms.clear('H');

@@ -63,6 +63,11 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
     if (this.last) this.wire.send(this.last, this.#back, () => undefined);
   }
 
+  /** A 2xx is repeated no more and no ACK is missed: its dialog is over (RFC 3261 15.1.2). */
+  relax(): void {
+    return;
+  }
+
   /** Stops everything without telling the user. */
   end(): void {
     this.alarms.clearAll();

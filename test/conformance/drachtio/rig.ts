@@ -17,7 +17,12 @@ export interface Request extends EventEmitter {
 export interface Response {
   status: number;
   get(name: string): string;
-  send(status: number, options?: object, callback?: (error: unknown, sent: Response) => void): void;
+  send(
+    status: number,
+    options?: object,
+    callback?: (error: unknown, sent: Response) => void,
+    confirmed?: (request: unknown) => void,
+  ): void;
 }
 export interface Call extends EventEmitter {
   id: string;
