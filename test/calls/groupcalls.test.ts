@@ -105,15 +105,49 @@ describe('groupcalls (voice-and-flows 11)', function () {
     assert.equal(last.calls.length, 0);
   });
 
-  it('ends when nobody answers, and says that nobody did', async () => {
-    const [one, two] = [
-      await office.phone('1001', { incoming: { refuse: 486 } }),
-      await office.phone('1002', { incoming: { refuse: 603 } }),
-    ];
-    for (const ring_method of ['ring_all', 'linear']) {
-      const end = await over((await group([sip(one), sip(two)], { ring_method })).id);
-      assert.deepEqual([end.answer_call_id, end.call_count, end.call_ids.length], [EMPTY, 0, 2]);
-    }
+  /** voice-and-flows 11.2: what the phones do, and what it comes to: who answered, how many were rung, where it stood. */
+  type Does = 'refuses' | 'is busy' | 'answers' | 'rings';
+  const COURSES: [
+    ring_method: string,
+    phones: Does[],
+    answered: number | undefined,
+    rung: number,
+    dial_index: number,
+  ][] = [
+    ['ring_all', ['is busy', 'refuses'], undefined, 2, 0],
+    ['linear', ['is busy', 'refuses'], undefined, 2, 1],
+    ['ring_all', ['answers', 'rings'], 0, 2, 0],
+    ['ring_all', ['refuses', 'answers'], 1, 2, 0],
+    ['ring_all', ['rings', 'answers', 'is busy'], 1, 3, 0],
+    ['linear', ['answers', 'rings'], 0, 1, 0],
+    ['linear', ['refuses', 'answers', 'rings'], 1, 2, 1],
+    ['linear', ['is busy', 'refuses', 'answers'], 2, 3, 2],
+    ['linear', ['refuses', 'rings', 'answers'], 2, 3, 2],
+  ];
+  it(`goes each of ${COURSES.length} courses of ring_all and linear to its end`, async () => {
+    await Promise.all(
+      COURSES.map(async ([ring_method, phones, answered, rung, dial_index]) => {
+        const incoming = {
+          refuses: { refuse: 603 },
+          'is busy': { refuse: 486 },
+          answers: { autoAnswer: true },
+          rings: {},
+        };
+        const legs = await Promise.all(phones.map(does => office.phone('1001', { incoming: incoming[does] })));
+        const made = await group(legs.map(sip), { ring_method });
+        if (answered !== undefined) {
+          const won = await until(made.id, 'the answer', one => one.answer_call_id !== EMPTY && one.call_count === 1);
+          assert.equal(won.status, 'progressing');
+          assert.equal(won.answer_call_id, won.call_ids[answered]);
+          await legs[answered]?.calls[0]?.hangup();
+        }
+        const end = await over(made.id);
+        const saw = [end.answer_call_id !== EMPTY, end.call_ids.length, end.dial_index, end.call_count];
+        assert.deepEqual(saw, [answered !== undefined, rung, dial_index, 0], `${ring_method}: ${phones.join(', ')}`);
+        const open = legs.flatMap(leg => leg.calls).filter(call => call.state !== 'ended');
+        await Promise.all(open.map(call => call.ended()));
+      }),
+    );
   });
 
   for (const ring_method of ['ring_all', 'linear'])

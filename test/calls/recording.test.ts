@@ -153,6 +153,59 @@ describe('a call that is recorded', function () {
     await phone.hangup();
   });
 
+  /** voice-and-flows 8.9: whatever ends a recording, the call no longer names it as running, and never forgets it. */
+  const ENDS: [how: string, options: Record<string, unknown>, act: (call: Call, phone: PhoneCall) => unknown][] = [
+    ['recording_stop', {}, call => stop(call)],
+    ['recording-stop', {}, call => stop(call, '-')],
+    ['its duration', { duration: 1 }, () => undefined],
+    ['its key', { end_of_key: '#' }, (_call, phone) => phone.press('#')],
+    ['any key', { end_of_key: 'any' }, (_call, phone) => phone.press('7')],
+    ['silence', { end_of_silence: 1 }, (_call, phone) => phone.playSilence()],
+    ['its deletion', {}, call => office.stack.api('DELETE', `/recordings/${call.recording_id}`)],
+    ['a hang-up by the phone', {}, (_call, phone) => phone.hangup()],
+    ['a hang-up by the API', {}, call => post(`/calls/${call.id}/hangup`)],
+  ];
+  it(`is named by its call while it runs, and is one of its recordings for good, ended by ${ENDS.map(([how]) => how).join(', ')}`, async () => {
+    const phone = await office.registered('1001', { tone: SAID, incoming: { autoAnswer: true } });
+    await Promise.all(
+      ENDS.map(async ([how, options, act], index) => {
+        const from = `+89911103${String(index).padStart(4, '0')}`;
+        const { body } = await office.stack.api<{ calls: Call[] }>('POST', '/calls', {
+          source: { type: 'tel', target: from },
+          destinations: [{ type: 'extension', target: '1001', target_name: '1001' }],
+          actions: play,
+        });
+        const [call] = body.calls;
+        assert(call);
+        const up = await eventually(
+          'the answer',
+          () => phone.calls.find(one => one.caller.uri.includes(from.slice(1))),
+          found => found?.state === 'answered',
+        );
+        assert(up);
+        const started = await eventually(
+          'a recording',
+          () => start(call, options),
+          ({ status }) => status === 200,
+        );
+        const { recording_id } = started.body;
+        assert.deepEqual(started.body.recording_ids, [recording_id], how);
+        await act(started.body, up);
+        const over = await eventually(
+          `the end of the recording by ${how}`,
+          () => office.call(call.id),
+          one => one.recording_id === EMPTY_ID,
+        );
+        assert.deepEqual(over.recording_ids, [recording_id], how);
+        if (over.status !== 'progressing' || how.startsWith('a hang-up')) return;
+        const again = (await start(call)).body;
+        assert.deepEqual(again.recording_ids, [recording_id, again.recording_id], `${how}: the next one`);
+        await up.hangup();
+        assert.deepEqual((await office.ended(call.id)).recording_ids, again.recording_ids, how);
+      }),
+    );
+  });
+
   it('has no pause: through a hold and a mute it runs by the clock on the wall, and keeps silence for what nobody said', async () => {
     const { call, phone } = await talking();
     const { body } = await start(call);
