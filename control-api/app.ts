@@ -27,13 +27,13 @@ import { startDeliveryExpiry } from './jobs/delivery-expiry.ts';
 import { startFlowExpiry } from './jobs/flow-expiry.ts';
 import { startKeyExpiry } from './jobs/key-expiry.ts';
 import { startRagIngestion } from './jobs/rag-ingestion.ts';
-import { NumberReleases } from './jobs/number-releases.ts';
+import { numberSweep } from './jobs/number-releases.ts';
 import { startNumberRenewal } from './jobs/number-renewal.ts';
 import { startTopUp } from './jobs/top-up.ts';
 import { startAccountJobs } from './jobs/accounts.ts';
 import { MailDelivery } from './jobs/mail-delivery.ts';
-import { RecordingFiles } from './jobs/recording-files.ts';
-import { StoredFiles } from './jobs/stored-files.ts';
+import { recordingSweep } from './jobs/recording-files.ts';
+import { storedFileSweep } from './jobs/stored-files.ts';
 import { LiveResources } from './live.ts';
 import { mailTransport, type MailRoute } from './mail/transport.ts';
 import { migrate } from './migrations/index.ts';
@@ -117,12 +117,12 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     bans: new BanReader(redis),
     downloads,
     vault,
-    storedFiles: new StoredFiles({ db, vault, uploadFolder, log }),
+    storedFiles: storedFileSweep({ db, vault, uploadFolder, log }),
     uploadFolder,
     carrier,
     rates: config.BILLING_RATES,
-    numberReleases: new NumberReleases(db, carrier, log),
-    recordingFiles: new RecordingFiles(db, join(folder, RECORDINGS_FOLDER), log),
+    numberReleases: numberSweep(db, carrier, log),
+    recordingFiles: recordingSweep(db, join(folder, RECORDINGS_FOLDER), log),
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
     limits,
     idempotency: new Idempotency(db),
@@ -183,16 +183,13 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   ];
   const jobs = [...sweeps, startNumberRenewal(context), startTopUp(db, log), startCarrierHealth(db, redis, log)];
   mail.start();
-  context.recordingFiles.start();
-  context.storedFiles.start();
-  context.numberReleases.start();
+  const hourly = [context.recordingFiles, context.storedFiles, context.numberReleases];
+  for (const sweep of hourly) sweep.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     for (const job of jobs) job.stop();
     streams.stop();
-    await context.recordingFiles.stop();
-    await context.storedFiles.stop();
-    await context.numberReleases.stop();
+    for (const sweep of hourly) await sweep.stop();
     await mail.stop();
     await events.stop();
     await closeServer(server);

@@ -4,7 +4,7 @@ import { LIVE_TABLES } from '../live.ts';
 type Ended = 'call' | 'conference';
 
 /** A status that nothing is ordered of any more. */
-const OVER: Record<Ended, string> = { call: 'hangup', conference: 'terminated' };
+export const OVER: Record<Ended, string> = { call: 'hangup', conference: 'terminated' };
 
 /** What of a customer may still be up: by the rows, and by the newest live records, which rows may lack for a moment. */
 const candidates = async ({ db, live }: Context, kind: Ended, customer_id: string): Promise<Set<string>> => {

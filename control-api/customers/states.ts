@@ -120,6 +120,7 @@ export const removeCustomer = async (
   context.mail.wake();
   context.recordingFiles.sweep();
   context.storedFiles.sweep();
+  context.numberReleases.sweep();
   await endLive(context, id, request_id, ['call', 'conference']);
   for (const extension_id of await context.db('extensions').where({ customer_id: id }).pluck<string[]>('id'))
     forgetPhones(context, { customer_id: id, extension_id, request_id });

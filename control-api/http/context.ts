@@ -5,10 +5,8 @@ import type { Carrier } from '../carriers/carrier.ts';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
 import type { Downloads } from '../downloads.ts';
-import type { NumberReleases } from '../jobs/number-releases.ts';
 import type { MailDelivery } from '../jobs/mail-delivery.ts';
-import type { RecordingFiles } from '../jobs/recording-files.ts';
-import type { StoredFiles } from '../jobs/stored-files.ts';
+import type { Sweep } from '../jobs/sweep.ts';
 import type { LiveResources } from '../live.ts';
 import type { PhoneAccess } from '../provisioning/line.ts';
 import type { ProvisioningTokens } from '../provisioning/tokens.ts';
@@ -27,13 +25,13 @@ export interface Context {
   downloads: Downloads;
   /** The bytes of stored files. */
   vault: Vault;
-  storedFiles: StoredFiles;
+  storedFiles: Sweep;
   /** Where uploads are received. */
   uploadFolder: string;
-  recordingFiles: RecordingFiles;
+  recordingFiles: Sweep;
   /** Sells normal numbers. */
   carrier: Carrier;
-  numberReleases: NumberReleases;
+  numberReleases: Sweep;
   /** What is charged for what. */
   rates: Rates;
   authenticator: Authenticator;

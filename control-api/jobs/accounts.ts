@@ -1,5 +1,5 @@
 import { fromDate, timestamp } from '#contract/time';
-import { endLive } from '../customers/end-live.ts';
+import { endLive, OVER } from '../customers/end-live.ts';
 import { removeCustomer } from '../customers/states.ts';
 import { GRACE_MS } from '../http/gate.ts';
 import type { Context } from '../http/context.ts';
@@ -42,14 +42,15 @@ export const deleteFrozen = async (context: Context, now = new Date()): Promise<
   return rows.length;
 };
 
+const UP = (table: 'calls' | 'conferences'): string => `exists (select from ${table}
+  where ${table}.customer_id = customers.id and ${table}.data ->> 'status' <> ?)`;
+
 /** Ends what accounts that may not have any more still have up: a crash between the commit and the order, a lost race. */
 export const endLeftovers = async (context: Context): Promise<void> => {
   const rows = await context
     .db('customers')
-    .whereIn('status', ['frozen', 'deleted'])
-    .whereExists(
-      context.db('calls').whereRaw("calls.customer_id = customers.id and calls.data ->> 'status' <> 'hangup'"),
-    )
+    .whereRaw(`status in ('frozen', 'deleted') and ${UP('calls')}`, [OVER.call])
+    .orWhereRaw(`status = 'deleted' and ${UP('conferences')}`, [OVER.conference])
     .select<{ id: string; status: string }[]>('id', 'status');
   for (const { id, status } of rows)
     await endLive(context, id, '', status === 'deleted' ? ['call', 'conference'] : ['call']);

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { pino } from 'pino';
 import { RATES, type PlanType } from '#contract/billing';
-import { newId } from '#contract/ids';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER, timestamp } from '#contract/time';
 import { freezeCustomer, recoverCustomer, removeCustomer } from '../../control-api/customers/states.ts';
 import { openCustomer } from '../../control-api/customers/open.ts';
@@ -320,7 +320,12 @@ describe('billing accounts and what they pay (accounts-and-plumbing 14)', () => 
       ...{ domain_name: `t${newId().slice(0, 8)}`, auth_types: ['basic'], username: 'pbx', password: 'a secret' },
       ...{ name: '', detail: '', allowed_ips: [] },
     });
+    const queue = () => ({
+      ...{ name: 'Q', detail: '', routing_method: 'random', tag_ids: [] },
+      ...{ wait_flow_id: EMPTY_ID, wait_timeout: 0, service_timeout: 0 },
+    });
     const cases: [path: string, most: number, body: (nth: number) => unknown][] = [
+      ['/queues', 2, queue],
       ['/extensions', 5, phone],
       ['/agents', 5, person],
       ['/trunks', 1, line],
@@ -338,6 +343,20 @@ describe('billing accounts and what they pay (accounts-and-plumbing 14)', () => 
         await ask('DELETE', `${path}/${String(made[0]?.body['id'])}`, undefined, admin);
         assert.equal((await ask('POST', path, body(9), admin)).status, 200);
       });
+
+    it('a higher plan allows more at once, and unlimited anything', async () => {
+      const grown = await payer();
+      const make = () => ask('POST', '/queues', queue(), grown.credentials);
+      const setPlan = (plan_type: string) =>
+        api.database.db('billing_accounts').where('id', grown.account).update({ plan_type });
+      const statuses: number[] = [];
+      for (const plan of ['free', 'basic', 'unlimited']) {
+        await setPlan(plan);
+        const answers = await Promise.all(Array.from({ length: 11 }, make));
+        statuses.push(answers.filter(({ status }) => status === 200).length);
+      }
+      assert.deepEqual(statuses, [2, 8, 11]);
+    });
 
     it('flows are not counted', async () => {
       const answers = await Promise.all(

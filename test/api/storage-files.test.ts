@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { newId } from '#contract/ids';
 import { fromDate, NEVER } from '#contract/time';
 import { Downloads } from '../../control-api/downloads.ts';
-import { StoredFiles } from '../../control-api/jobs/stored-files.ts';
+import { storedFileSweep } from '../../control-api/jobs/stored-files.ts';
 import { FolderVault } from '../../control-api/storage/folder-vault.ts';
 import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { startBucket, type TestBucket } from '../support/bucket.ts';
@@ -330,7 +330,7 @@ describe('stored files', function () {
     await utimes(join(uploads, 'old'), 0, 0);
     const given = { secret: 'x', publicUrl: api.url, folder: api.dataDir };
     const vault = new FolderVault(new Downloads(given));
-    const sweeper = new StoredFiles({ db, vault, uploadFolder: uploads, log: pino({ level: 'silent' }) });
+    const sweeper = storedFileSweep({ db, vault, uploadFolder: uploads, log: pino({ level: 'silent' }) });
     sweeper.start();
     await sweeper.stop();
     const there = await folder('files');
