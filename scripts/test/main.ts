@@ -11,7 +11,10 @@ const MINUTE_MS = 60_000;
 const CACHE = join(ROOT, 'node_modules/.cache');
 
 /** Calls are mostly waiting and listening: this many lanes of them share two cores without disturbing each other. */
-const CALL_LANES = 3;
+const CALL_LANES = 4;
+
+/** What kills processes waits for others to start again; each file has servers of its own. */
+const DURABILITY_LANES = 2;
 
 /** A whole run gives a test that fails one more try (see lane.ts); a test that is run by hand gets none. */
 const TWICE = ['--twice'];
@@ -96,7 +99,7 @@ const runAll = async (): Promise<LaneResult[]> => {
   return [
     ...(await runBesideEachOther(first, 3)),
     ...(await runBesideEachOther(deal('calls', CALL_LANES), CALL_LANES)),
-    ...(await runBesideEachOther(deal('durability', 1), 1)),
+    ...(await runBesideEachOther(deal('durability', DURABILITY_LANES), DURABILITY_LANES)),
   ];
 };
 
