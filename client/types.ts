@@ -1576,7 +1576,7 @@ export type TeamTransition = {
 export type TimelineEvent = {
   /** UTC, RFC 3339 with milliseconds. */
   timestamp: string;
-  /** The event, or one that only timelines show: `call_summary`, `recording_fault`, `activeflow_step` … */
+  /** The event, or one that only timelines show: `call_summary`, `destination_rejected`, `activeflow_step` … */
   event_type: string;
   /** The resource at that moment. */
   data: Record<string, unknown>;

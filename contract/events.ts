@@ -89,9 +89,28 @@ export const STORED_EVENTS = [
   'file_deleted',
 ] as const;
 
-/** Events of what media-app finds out and no row keeps: phones that come and go, sources that are banned. */
-export const NOTICE_EVENTS = ['ban_created', 'ban_deleted'] as const;
+/** Events of what media-app finds out and no row keeps: sources that are banned, callers that are turned away. */
+export const NOTICE_EVENTS = ['ban_created', 'ban_deleted', 'invite_refused'] as const;
 export type NoticeEventType = (typeof NOTICE_EVENTS)[number];
+export const NOTICE_RESOURCES = ['extension', 'ban', 'invite'] as const;
+
+/** What `invite_refused` tells of an INVITE that became no call (accounts-and-plumbing 20.3). */
+export interface RefusedInvite {
+  id: string;
+  customer_id: string;
+  /** As the caller wrote it; nothing of it is proven. */
+  from: string;
+  /** The request URI. */
+  to: string;
+  source_address: string;
+  source_port: number;
+  /** The Call-ID header, to find it in the caller's own log. */
+  sip_call_id: string;
+  sip_status: number;
+  /** What did not match, and what would have. */
+  sentence: string;
+  tm_create: Timestamp;
+}
 
 /** An entry of `keys.stream` that only causes an event. */
 export interface Notice {
@@ -101,7 +120,7 @@ export interface Notice {
   customer_id: string;
   event_type: NoticeEventType;
   /** The third part of the topic. */
-  resource: 'extension' | 'ban';
+  resource: (typeof NOTICE_RESOURCES)[number];
   resource_id: string;
   timestamp: Timestamp;
   data: Record<string, unknown>;

@@ -31,6 +31,7 @@ export const RELEASE_CAUSES = [
   'not_implemented',
   'destination_out_of_order',
   'temporary_failure',
+  'outgoing_barred',
   'dial_timeout',
   'max_duration',
   'amd',
@@ -126,6 +127,7 @@ export const causeOfReason = (reason: string): ReleaseCause => REQUESTED[reason 
 const REFUSALS: Partial<Record<ReleaseCause, number>> = {
   user_busy: 486,
   call_rejected: 603,
+  outgoing_barred: 403,
   unallocated: 404,
   no_user_response: 408,
   number_changed: 410,
@@ -152,6 +154,7 @@ const Q850: Record<ReleaseCause, number> = {
   network_out_of_order: 38,
   answered_elsewhere: 26,
   failure: 41,
+  outgoing_barred: 52,
   temporary_failure: 41,
   not_implemented: 79,
   dial_timeout: 102,

@@ -1,9 +1,16 @@
+import type { Address } from './address.ts';
 import type { ReleaseCause, Verdict } from './hangup.ts';
 import type { CallStatus } from './machines/call.ts';
 import type { Timestamp } from './time.ts';
 
 /** Entries that only timelines show; no client is told of them (accounts-and-plumbing 28.3). */
-export const NOTE_TYPES = ['activeflow_step', 'call_summary', 'recording_fault'] as const;
+export const NOTE_TYPES = [
+  'activeflow_step',
+  'call_summary',
+  'recording_fault',
+  'outbound_whitelist_rejected',
+  'destination_rejected',
+] as const;
 export type NoteType = (typeof NOTE_TYPES)[number];
 
 /** An entry of a timeline that is no event: it travels with the change it belongs to. */
@@ -71,6 +78,18 @@ export interface RecordingFault {
   expected_ms?: number;
   /** The length of what was captured. */
   actual_ms?: number;
+}
+
+/** Why a call did not dial a destination it asked for: what did not match, and what would have. */
+export interface DestinationRefusal {
+  customer_id: string;
+  call_id: string;
+  destination: Address;
+  /** ISO 3166 alpha-2, lower case; empty where the number does not tell or it is no number. */
+  destination_country: string;
+  /** As the API would answer. */
+  reason: string;
+  sentence: string;
 }
 
 /** Why a call ended, as facts and as one sentence. */

@@ -34,6 +34,7 @@ import { Digest } from './sip/digest.ts';
 import { Bans } from './sip/guard/bans.ts';
 import { Guard } from './sip/guard/guard.ts';
 import { InviteHandler } from './sip/invite.ts';
+import { Refusals } from './sip/refusals.ts';
 import { Registrar } from './sip/registrar.ts';
 import { type SipHandlers, SipServers } from './sip/servers.ts';
 import { createSpeech } from './speech/speech.ts';
@@ -147,9 +148,10 @@ const connectServers = async (services: Services, redis: Redis, lease: Lease): P
 const handlersOf = (services: Services, redis: Redis): SipHandlers => {
   const { settings, directory, contacts, guard, log, sip } = services;
   const digest = new Digest(redis, settings.DIGEST_ALGORITHMS.split(','));
-  const authenticator = new Authenticator(directory, digest, guard, settings.SIP_DOMAIN, log);
+  const refusals = new Refusals(services.notices, log);
+  const authenticator = new Authenticator({ directory, digest, guard, refusals, domain: settings.SIP_DOMAIN, log });
   const registrar = new Registrar(authenticator, contacts, log);
-  const invites = new InviteHandler(services, authenticator);
+  const invites = new InviteHandler(services, authenticator, refusals);
   const answerFailure =
     (what: string, response: { finalResponseSent: boolean; send(status: number): void }) => (error: unknown) => {
       log.error({ error: String(error) }, `${what} failed`);

@@ -205,6 +205,12 @@ export class Directory {
     return row && { ...row, on_complete_flow_id: row.on_complete_flow_id ?? EMPTY_ID };
   }
 
+  /** The customer that has a live number, whatever its status and flow. */
+  async numberOwner(number: string): Promise<string | undefined> {
+    const sql = 'SELECT customer_id FROM numbers WHERE number = $1 AND tm_delete IS NULL';
+    return (await this.#one<{ customer_id: string }>('number-owner', sql, [number]))?.customer_id;
+  }
+
   /** A live flow of a customer, temporary ones included; `undefined` when missing, expired or another's. */
   async flow(customerId: string, flowId: string): Promise<FlowTemplate | undefined> {
     const row = await this.#one<FlowRow>(

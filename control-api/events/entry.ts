@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIVE_EVENTS, NOTICE_EVENTS, type LiveEventType } from '#contract/events';
+import { LIVE_EVENTS, NOTICE_EVENTS, NOTICE_RESOURCES, type LiveEventType } from '#contract/events';
 import { isSet } from '#contract/ids';
 import { LIVE_KINDS } from '#contract/keys';
 import { NEVER, parseTimestamp, toRfc3339 } from '#contract/time';
@@ -42,7 +42,7 @@ const noticeSchema = z.object({
   id: z.uuid(),
   customer_id: z.uuid(),
   event_type: z.enum(NOTICE_EVENTS),
-  resource: z.enum(['extension', 'ban']),
+  resource: z.enum(NOTICE_RESOURCES),
   resource_id: z.uuid(),
   timestamp: moment,
   data: z.record(z.string(), z.unknown()),

@@ -19,7 +19,9 @@ const entrySchema = z
     timestamp: z.string().describe('UTC, RFC 3339 with milliseconds.'),
     event_type: z
       .string()
-      .describe('The event, or one that only timelines show: `call_summary`, `recording_fault`, `activeflow_step` …'),
+      .describe(
+        'The event, or one that only timelines show: `call_summary`, `destination_rejected`, `activeflow_step` …',
+      ),
     data: z.record(z.string(), z.unknown()).describe('The resource at that moment.'),
   })
   .meta({ id: 'TimelineEvent', description: 'One entry of the story of a call, conference, flow or activeflow.' });

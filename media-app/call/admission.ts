@@ -4,6 +4,7 @@ import { PlatformError } from '#contract/errors';
 import { placeOf } from '../carrier/country.ts';
 import type { Customer, OutboundConfig } from '../directory.ts';
 import { tooLittle } from './balance.ts';
+import { OutsideWhitelist, RefusedDestination } from './refusal.ts';
 
 /** One destination of a request, and what is known of who asks. */
 export interface Candidate {
@@ -36,8 +37,9 @@ const notListed = (number: string, whitelist: string[]): PlatformError | undefin
   const country = placeOf(number)?.country;
   if (country !== undefined && whitelist.includes(country)) return undefined;
   const where = country === undefined ? 'no country that is known' : country.toUpperCase();
-  return new PlatformError(
+  return new OutsideWhitelist(
     'PERMISSION_DENIED',
+    'outgoing_barred',
     `${number} lies in ${where}, which is not in the destination_whitelist of the outbound config.`,
   );
 };
@@ -59,7 +61,11 @@ export const ADMISSION: readonly Check[] = [
     refuse: ({ customer }) =>
       customer?.status === 'active'
         ? undefined
-        : new PlatformError('PERMISSION_DENIED', 'The account is not active and may not place calls.'),
+        : new RefusedDestination(
+            'PERMISSION_DENIED',
+            'network_out_of_order',
+            'The account is not active and may not place calls.',
+          ),
   },
   {
     name: 'identity',

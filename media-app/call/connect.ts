@@ -3,6 +3,8 @@ import type { ConnectRequest } from '#flow/action';
 import { deferred } from '../deferred.ts';
 import { ConnectBridge } from './connect-bridge.ts';
 import { RINGBACK } from './controls.ts';
+import { causeToldOf } from './refusal.ts';
+import type { CreatedCalls } from './request.ts';
 import type { CallSession } from './session.ts';
 
 /** The causes a caller is told when nobody answered, the most telling first. */
@@ -53,18 +55,7 @@ export class Connect {
    * as the callee was. Rejects when nobody could be dialled.
    */
   async run(): Promise<boolean> {
-    const { call, services, endpoint } = this.#caller;
-    const { sessions, groupcalls } = await services.placeCalls({
-      customer_id: call.customer_id,
-      source: this.#request.source ?? call.source,
-      destinations: this.#request.destinations,
-      master_call_id: call.id,
-      early_media: this.#request.early_media,
-      anonymous: this.#request.anonymous,
-      privacy: this.#caller.privacy,
-      hops: this.#caller.hops,
-      ...(endpoint ? { media_server: endpoint.server } : {}),
-    });
+    const { sessions, groupcalls } = await this.#dial();
     this.#legs = sessions;
     sessions.forEach(leg => this.#follow(leg));
     this.#signal.addEventListener('abort', () => this.#over.resolve(), { once: true });
@@ -75,6 +66,27 @@ export class Connect {
     const relays = this.#request.relay_reason && groupcalls.length === 0 && !this.#signal.aborted;
     if (relays) await this.#relay();
     return relays;
+  }
+
+  /** Rejects when nobody could be dialled; the caller, when it is not answered yet, is told why. */
+  #dial(): Promise<CreatedCalls> {
+    const { call, services, endpoint, privacy, hops } = this.#caller;
+    const { source = call.source, destinations, early_media, anonymous } = this.#request;
+    const asked = services.placeCalls({
+      customer_id: call.customer_id,
+      source,
+      destinations,
+      master_call_id: call.id,
+      early_media,
+      anonymous,
+      privacy,
+      hops,
+      ...(endpoint ? { media_server: endpoint.server } : {}),
+    });
+    return asked.catch((error: unknown) => {
+      this.#caller.refusal = causeToldOf(error);
+      throw error;
+    });
   }
 
   #follow(leg: CallSession): void {

@@ -7,6 +7,7 @@ import type { DialTarget } from '../sip/outgoing-leg.ts';
 import { isAddress, parseSipUri } from '../sip/uri.ts';
 import { callerHeaders } from './caller-id.ts';
 import type { Dial } from './dialer.ts';
+import { RefusedDestination } from './refusal.ts';
 
 /** Where one destination leads: one call, all phones of an extension, or the addresses of an agent (voice-and-flows 9.2). */
 export type Way =
@@ -68,7 +69,8 @@ const extensionWay = async ({ services, customer_id, source, destination, withhe
   const extension = await services.directory.extensionByKey(customer_id, key);
   if (!extension) throw new PlatformError('INVALID_ARGUMENT', `There is no extension ${key}.`);
   const contacts = await services.contacts.list(extension.id);
-  if (!contacts.length) throw new PlatformError('INVALID_ARGUMENT', `Extension ${key} is not registered.`);
+  if (!contacts.length)
+    throw new RefusedDestination('INVALID_ARGUMENT', 'no_answer', `Extension ${key} is not registered.`);
   const headers = callerHeaders(source, extension.domain_name, withheld);
   return { kind: 'phones', targets: oneWayEach(contacts).map(contact => targetOf(contact, headers)) };
 };

@@ -16,6 +16,7 @@ import { isWithheld } from './caller-id.ts';
 import { type Way, wayTo } from './destinations.ts';
 import { startInside } from './inside.ts';
 import type { CallRequest } from './request.ts';
+import { refusalNote } from './refusal.ts';
 import { CallSession } from './session.ts';
 
 /** One destination and where it leads; `index` is its place among those asked for. */
@@ -179,9 +180,18 @@ export class Dialer {
       const owner_id = (owner.status === 'fulfilled' && owner.value) || EMPTY_ID;
       return { destination, index, way: way.value, owner_id, place: await this.#place(destination) };
     } catch (error) {
-      this.#services.log.info({ destination: destination.target, error: String(error) }, 'cannot be dialled');
+      this.#noteRefusal(destination, error);
       throw error;
     }
+  }
+
+  /** In the log, and in the timeline of the call that asked for the destination. */
+  #noteRefusal(destination: Address, error: unknown): void {
+    const { customer_id, master_call_id: call_id } = this.#request;
+    const facts = { customer_id, ...(isSet(call_id) ? { call_id } : {}), destination: destination.target };
+    this.#services.log.info({ ...facts, error: String(error) }, 'cannot be dialled');
+    const master = isSet(call_id) ? this.#services.registry.calls.get(call_id) : undefined;
+    void master?.remark(refusalNote(master.call, destination, error));
   }
 
   async #admit(destination: Address): Promise<void> {

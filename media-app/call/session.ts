@@ -93,7 +93,7 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   readonly #mayAnswer: (call: CallSession) => boolean;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #health: HealthCheck;
-  /** What an unanswered caller is told when the call is hung up: what its callee said (`Connect`). */
+  /** What an unanswered caller is told when the call is hung up: what its callee said, or why there is none (`Connect`). */
   refusal: ReleaseCause | undefined;
   /** The call that hears this one and is heard by it. */
   peer: CallSession | undefined;
@@ -194,6 +194,13 @@ export class CallSession extends EventEmitter<{ early: []; progressing: []; ende
   /** Notes a change that is told to nobody; only within a letter of the mailbox. */
   async note(changes: Partial<Call>): Promise<void> {
     if (!callMachine.isFinal(this.call.status)) await this.#commit({ ...this.call, ...changes }, []);
+  }
+
+  /** Puts an entry into its timeline that is told to nobody. */
+  remark(note: Notes[number]): Promise<void> {
+    return this.mailbox.post(async () => {
+      if (!callMachine.isFinal(this.call.status)) await this.#commit(this.call, [], undefined, [note]);
+    });
   }
 
   /** Lets go of a call that another node ended for us, or whose SIP server is gone. */

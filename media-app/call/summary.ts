@@ -61,6 +61,7 @@ const UNANSWERED: Record<ReleaseCause, (party: string) => string> = {
   not_implemented: party => `The network cannot do what the call to ${party} needs`,
   destination_out_of_order: party => `The line of ${party} is out of order`,
   temporary_failure: party => `The network could not take the call to ${party} at this moment`,
+  outgoing_barred: party => `The account may not call ${party}`,
   normal_clearing: party => `${party} ended the call before answering it`,
   answered_elsewhere: party => `The call to ${party} was answered elsewhere`,
   max_duration: party => `The call to ${party} reached the longest time allowed before it was answered`,

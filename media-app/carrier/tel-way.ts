@@ -1,5 +1,6 @@
 import { type Address, normalizeAddress } from '#contract/address';
 import { PlatformError } from '#contract/errors';
+import { RefusedDestination } from '../call/refusal.ts';
 import { callerHeaders } from '../call/caller-id.ts';
 import type { Lookup, Way } from '../call/destinations.ts';
 import type { DialTarget } from '../sip/outgoing-leg.ts';
@@ -9,8 +10,9 @@ import { dialledUri, type Provider, techHeaders } from './provider.ts';
 const E164 = /^\+[1-9]\d{6,14}$/;
 
 const noSource = () =>
-  new PlatformError(
+  new RefusedDestination(
     'INVALID_ARGUMENT',
+    'outgoing_barred',
     'A call to a telephone needs an active normal number of the account as source, or a default one in its outbound config.',
   );
 
@@ -31,10 +33,16 @@ const sourceOf = async ({ services, customer_id, source, provider_id }: Lookup):
 const identityHeaders = (source: Address, domain: string, withheld: boolean): Record<string, string> => {
   const known = source.type === 'tel' && E164.test(source.target);
   if (withheld && !known)
-    throw new PlatformError('INVALID_ARGUMENT', 'A withheld call needs a source that begins with +.');
+    throw new RefusedDestination(
+      'INVALID_ARGUMENT',
+      'outgoing_barred',
+      'A withheld call needs a source that begins with +.',
+    );
   const asserted: Record<string, string> = known ? { 'P-Asserted-Identity': `<tel:${source.target}>` } : {};
   return { ...callerHeaders(source, domain, withheld), ...asserted };
 };
+
+const callingCodeOf = ({ target }: Address): string => placeOf(target)?.calling_code ?? '';
 
 /** The providers that may take a number, in order (23.1), those that are down last. */
 const candidates = async ({ services, customer_id, destination, provider_id }: Lookup): Promise<Provider[]> => {
@@ -42,7 +50,7 @@ const candidates = async ({ services, customer_id, destination, provider_id }: L
     const only = await services.directory.provider(provider_id);
     return only ? [only] : [];
   }
-  const code = placeOf(destination.target)?.calling_code ?? '';
+  const code = callingCodeOf(destination);
   const found = await services.directory.routedProviders(customer_id, code);
   const distinct = found.filter((one, at) => found.findIndex(other => other.id === one.id) === at);
   return services.carriers.inOrder(distinct);
@@ -59,7 +67,11 @@ export const telWay = async (lookup: Lookup): Promise<Way> => {
     return { kind: 'call', targets: [{ uri: '', proxy: '', sip_server: '', headers: {}, inside }] };
   }
   const providers = await candidates(lookup);
-  if (!providers.length) throw new PlatformError('INVALID_ARGUMENT', `No route leads to tel ${destination.target}.`);
+  if (!providers.length)
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      `No route leads to tel ${destination.target}: there is none with the target ${callingCodeOf(destination)} or all.`,
+    );
   const source = await sourceOf(lookup);
   const identity = identityHeaders(source, services.settings.SIP_DOMAIN, withheld);
   const first = providers.reduceRight<DialTarget | undefined>(

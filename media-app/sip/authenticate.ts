@@ -4,6 +4,7 @@ import type { Customer, Directory, Extension, Trunk } from '../directory.ts';
 import type { Log } from '../log.ts';
 import { type Digest, type DigestVerdict, parseAuthorization } from './digest.ts';
 import type { Guard } from './guard/guard.ts';
+import type { Refusals } from './refusals.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 import { isInRanges } from './ip-ranges.ts';
 import { isAddress, parseSipUri, uriOf } from './uri.ts';
@@ -12,6 +13,16 @@ export interface Caller {
   customer: Customer;
   extension: Extension;
   realm: string;
+}
+
+interface AuthenticatorParts {
+  directory: Directory;
+  digest: Digest;
+  guard: Guard;
+  refusals: Refusals;
+  /** SIP_DOMAIN. */
+  domain: string;
+  log: Log;
 }
 
 /** Never a password: unknown users cost the same work and get the same answer. */
@@ -33,6 +44,22 @@ const isOwn = (request: SipRequest, username: string, realm: string): boolean =>
   return from?.host === realm && to?.host === realm && to.user === username;
 };
 
+const digestSentence = (username: string, proper: boolean): string =>
+  proper
+    ? `The digest for extension ${username} is wrong: the password of that extension would have matched.`
+    : `The digest of extension ${username} was made for another request: one for this very request URI would have matched.`;
+
+const addressSentence = ({ domain_name, allowed_ips }: Trunk, source: string): string =>
+  `Trunk ${domain_name} takes calls by address alone, and ${source} is not allowed: ${allowed_ips.join(', ')} would have matched.`;
+
+const trunkSentence = (trunk: Trunk, source: string, username: string): string => {
+  const { domain_name, auth_types, allowed_ips } = trunk;
+  const ip = auth_types.includes('ip')
+    ? ` So would an address among ${allowed_ips.join(', ')}; this is ${source}.`
+    : '';
+  return `Trunk ${domain_name} does not know the username ${username} with this password: its own username ${trunk.username} and password would have matched.${ip}`;
+};
+
 /**
  * Who a phone is: the customer by the request's domain, the extension by digest. Answers 401 or 403 itself when the
  * phone has not proved it (accounts-and-plumbing 19.2); the realm is always the request's domain. Users and domains that
@@ -42,13 +69,16 @@ export class Authenticator {
   readonly #directory: Directory;
   readonly #digest: Digest;
   readonly #guard: Guard;
+  readonly #refusals: Refusals;
   readonly #domain: string;
   readonly #log: Log;
 
-  constructor(directory: Directory, digest: Digest, guard: Guard, domain: string, log: Log) {
+  constructor(parts: AuthenticatorParts) {
+    const { directory, digest, guard, refusals, domain, log } = parts;
     this.#directory = directory;
     this.#digest = digest;
     this.#guard = guard;
+    this.#refusals = refusals;
     this.#domain = domain.toLowerCase();
     this.#log = log;
   }
@@ -76,7 +106,8 @@ export class Authenticator {
     const proper = isFor(request, fields.uri) && isOwn(request, username, realm);
     if (verdict === 'accepted' && proper && customer && extension) return { customer, extension, realm };
     const why = extension === undefined ? 'unknown user' : proper ? 'wrong password' : 'not the answer to this request';
-    return this.#refuse(request, response, verdict, { realm, username, source: request.source_address }, why);
+    const owner = extension && customer && { id: customer.id, sentence: digestSentence(username, proper) };
+    return this.#refuse(request, response, verdict, { realm, username, source: request.source_address }, why, owner);
   }
 
   /**
@@ -94,6 +125,7 @@ export class Authenticator {
         { ...facts, allowed_ips: trunk.allowed_ips },
         'INVITE refused: not from an allowed address of the trunk',
       );
+      this.#refusals.tell(request, trunk.customer_id, 403, addressSentence(trunk, source));
       response.send(403);
       return undefined;
     }
@@ -107,7 +139,8 @@ export class Authenticator {
     const proper = isFor(request, fields.uri);
     if (verdict === 'accepted' && proper && known) return trunk;
     const why = trunk ? 'wrong username or password of the trunk' : 'no trunk has this domain name';
-    return this.#refuse(request, response, verdict, { ...facts, username: fields.username }, why);
+    const owner = trunk && { id: trunk.customer_id, sentence: trunkSentence(trunk, source, word(fields.username)) };
+    return this.#refuse(request, response, verdict, { ...facts, username: fields.username }, why, owner);
   }
 
   /** The digest of a request; one without is noted. */
@@ -117,7 +150,17 @@ export class Authenticator {
     return fields;
   }
 
-  #refuse(request: SipRequest, response: SipResponse, verdict: DigestVerdict, facts: object, why: string): undefined {
+  /** @param owner whom the account belongs to that was tried; told when the source is proven, or anybody could bother it */
+  #refuse(
+    request: SipRequest,
+    response: SipResponse,
+    verdict: DigestVerdict,
+    facts: object,
+    why: string,
+    owner?: { id: string; sentence: string },
+  ): undefined {
+    if (owner && verdict !== 'forged' && request.method === 'INVITE')
+      this.#refusals.tell(request, owner.id, 403, owner.sentence);
     this.#log.warn(facts, `${request.method} refused: ${why}`);
     this.#guard.offend(request, 'bad_credentials', `${request.method} refused: ${why}.`, verdict !== 'forged');
     response.send(403);

@@ -13,6 +13,7 @@ import type { Services } from '../services.ts';
 import { callOfDialog, takePlace } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { IncomingLeg } from './incoming-leg.ts';
+import type { Refusals } from './refusals.ts';
 import { parseReplaces } from './replaces.ts';
 import type { SipServer } from './servers.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
@@ -32,6 +33,14 @@ interface Arrival {
   media_server?: string;
   /** The call whose place it takes (RFC 3891). */
   replaces?: CallSession;
+}
+
+/** What is known of an INVITE that is refused: for the log, and for the customer whom it concerns. */
+interface Facts extends Record<string, unknown> {
+  request?: SipRequest;
+  customer_id?: string;
+  /** What did not match, and what would have. */
+  sentence?: string;
 }
 
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
@@ -70,10 +79,12 @@ const action = (type: Action['type'], option: Record<string, unknown>): Action =
 export class InviteHandler {
   readonly #services: Services;
   readonly #authenticator: Authenticator;
+  readonly #refusals: Refusals;
 
-  constructor(services: Services, authenticator: Authenticator) {
+  constructor(services: Services, authenticator: Authenticator, refusals: Refusals) {
     this.#services = services;
     this.#authenticator = authenticator;
+    this.#refusals = refusals;
   }
 
   async invite(request: SipRequest, response: SipResponse, server: SipServer): Promise<void> {
@@ -85,14 +96,23 @@ export class InviteHandler {
     if (!arrival && [403, 404].includes(response.status) && !request.has('authorization'))
       this.#services.guard.offend(request, 'unknown_destinations', 'INVITE to nobody.');
     if (!arrival || gone.canceled) return;
-    if (!isAdmitted(arrival.customer_status)) return response.send(500, 'Account Not Active');
+    const { customer_id, customer_status } = arrival;
+    const owner = { request, customer_id };
+    if (!isAdmitted(customer_status)) {
+      const sentence = `The account is ${customer_status || 'gone'}; an active one would be let in.`;
+      return void this.#refuse(response, 500, { ...owner, sentence }, 'the account is not active');
+    }
     const { directory, media, log } = this.#services;
     const [owner_id, paid] = await Promise.all([
-      directory.agentOf(arrival.customer_id, arrival.source),
-      isPaid(this.#services, arrival.customer_id, 'call'),
+      directory.agentOf(customer_id, arrival.source),
+      isPaid(this.#services, customer_id, 'call'),
     ]);
     if (gone.canceled) return;
-    if (!paid) return void this.#refuse(response, 500, { customer_id: arrival.customer_id }, 'the balance is too low');
+    if (!paid) {
+      const sentence =
+        'The balance of the billing account is too low for a call; more credit or tokens would let it in.';
+      return void this.#refuse(response, 500, { ...owner, sentence }, 'the balance is too low');
+    }
     const leg = new IncomingLeg(request, response, server, media, log, arrival.media_server);
     await this.#start({ ...arrival, owner_id, privacy: privacyOf(request) }, leg);
   }
@@ -113,7 +133,7 @@ export class InviteHandler {
     if (isAddress(host) && (await this.#isCarrier(request))) return this.#fromCarrier(request, response, user);
     if (host.endsWith(`.reg.${domain}`) || host === domain || isAddress(host)) {
       const caller = await this.#authenticator.authenticate(request, response);
-      return caller && this.#fromExtension(caller, uri?.user ?? '', response);
+      return caller && this.#fromExtension(request, caller, uri?.user ?? '', response);
     }
     return this.#refuse(response, 404, { uri: request.uri }, 'no customer, number or trunk lives at this domain');
   }
@@ -180,12 +200,17 @@ export class InviteHandler {
   }
 
   /** A conference that can be joined here; `undefined` after the request was refused. */
-  async #conference(id: string, response: SipResponse, customerId?: string): Promise<Conference | undefined> {
+  async #conference(
+    id: string,
+    response: SipResponse,
+    customerId?: string,
+    owner: Facts = {},
+  ): Promise<Conference | undefined> {
     const { store } = this.#services;
     const record = isId(id) ? await store.read('conference', id.toLowerCase()) : undefined;
     const known = record && (customerId === undefined || record.data.customer_id === customerId);
     if (!known || record.final || record.data.status === 'terminating')
-      return this.#refuse(response, 404, { conference: id.slice(0, 100) }, 'no such conference is open');
+      return this.#refuse(response, 404, { ...owner, conference: id.slice(0, 100) }, 'no such conference is open');
     if (record.owner !== store.node)
       return this.#refuse(response, 503, { conference: id }, 'the conference lives on another node');
     return record.data;
@@ -213,7 +238,15 @@ export class InviteHandler {
     if (!trunk) return undefined;
     const destination = address('tel', user);
     if (!/^\+[1-9]\d{6,14}$/.test(destination.target))
-      return this.#refuse(response, 404, { trunk: domainName, user }, 'a trunk dials numbers that begin with +');
+      return this.#refuse(
+        response,
+        404,
+        {
+          ...{ trunk: domainName, user, request, customer_id: trunk.customer_id },
+          sentence: `Trunk ${domainName} called ${user}: a number that begins with + and has 7 to 15 digits would be let in.`,
+        },
+        'a trunk dials numbers that begin with +',
+      );
     const customer = await this.#services.directory.customer(trunk.customer_id);
     return this.#toWorld(trunk.customer_id, customer?.status ?? '', telSource(request), destination);
   }
@@ -233,7 +266,7 @@ export class InviteHandler {
     const destination = address('tel', asked.startsWith('+') ? asked : `+${asked}`);
     return (
       (await this.#numberArrival(telSource(request), destination)) ??
-      this.#refuse(response, 404, { number: asked, provider_id: known.id }, 'no live number with a call flow')
+      this.#noNumber(request, response, destination.target, { provider_id: known.id })
     );
   }
 
@@ -251,15 +284,18 @@ export class InviteHandler {
   async #toNumber(request: SipRequest, response: SipResponse, user: string): Promise<Arrival | undefined> {
     const destination = address('tel', user);
     const arrival = await this.#numberArrival(telSource(request), destination);
-    return arrival ?? this.#refuse(response, 404, { number: user }, 'no live number with a call flow');
+    return arrival ?? this.#noNumber(request, response, destination.target, {});
   }
 
   /** A registered phone dials (20.1): a number runs its flow, anything else is an extension to connect to. */
   async #fromExtension(
+    request: SipRequest,
     { customer, extension }: Caller,
     user: string,
     response: SipResponse,
   ): Promise<Arrival | undefined> {
+    const called = `Extension ${extension.extension} called ${user}`;
+    const owner = { request, customer_id: customer.id, caller: extension.extension };
     const source = address('extension', extension.extension, extension.extension);
     if (/^(tel:)?\+/.test(user)) {
       const destination = address('tel', user.replace(/^tel:/, ''));
@@ -267,10 +303,13 @@ export class InviteHandler {
       if (inside) return inside;
       if (!destination.target.startsWith('+899') && /^\+[1-9]\d{6,14}$/.test(destination.target))
         return this.#toWorld(customer.id, customer.status, source, destination);
-      return this.#refuse(response, 404, { number: user }, 'no live number with a call flow');
+      const sentence = `${called}: a number of this installation with a call flow, or any other that begins with + and has 7 to 15 digits, would be let in.`;
+      return this.#refuse(response, 404, { ...owner, number: user, sentence }, 'no live number with a call flow');
     }
     if (user.startsWith('conference:')) {
-      const conference = await this.#conference(user.slice('conference:'.length), response, customer.id);
+      const sentence = `${called}: an open conference of the account would be let in.`;
+      const room = { ...owner, sentence };
+      const conference = await this.#conference(user.slice('conference:'.length), response, customer.id, room);
       const actions = [action('conference_join', { conference_id: conference?.id })];
       return conference && this.#conferenceArrival(conference, customer.status, source, actions);
     }
@@ -280,7 +319,10 @@ export class InviteHandler {
       return this.#refuse(
         response,
         404,
-        { extension: key, caller: extension.extension },
+        {
+          ...{ ...owner, extension: key },
+          sentence: `${called}, which is no extension of the account: one of its extensions, a number that begins with + or conference:<id> would be let in.`,
+        },
         'the caller’s customer has no such extension',
       );
     const destination = address('extension', callee.extension, callee.extension);
@@ -293,9 +335,20 @@ export class InviteHandler {
     return flow && { customer_id: flow.customer_id, customer_status: flow.customer_status, source, destination, flow };
   }
 
-  #refuse(response: SipResponse, status: number, facts: Record<string, unknown>, why: string): undefined {
+  /** A number that leads nowhere; its owner, where it has one, is told what it lacks. */
+  async #noNumber(request: SipRequest, response: SipResponse, number: string, facts: Facts): Promise<undefined> {
+    const customer_id = await this.#services.directory.numberOwner(number);
+    const sentence = `${number} was called and leads nowhere: with status active and a call_flow_id of a live flow it would.`;
+    const owner = customer_id ? { request, customer_id, sentence } : {};
+    return this.#refuse(response, 404, { ...facts, ...owner, number }, 'no live number with a call flow');
+  }
+
+  /** The log is told of every refusal, and the customer whom it concerns with a sentence, where one is known. */
+  #refuse(response: SipResponse, status: number, { request, sentence, ...facts }: Facts, why: string): undefined {
     this.#services.log.info({ status, ...facts }, `INVITE refused: ${why}`);
     response.send(status);
+    const { customer_id } = facts;
+    if (request && customer_id && sentence) this.#refusals.tell(request, customer_id, status, sentence);
     return undefined;
   }
 

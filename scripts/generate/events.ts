@@ -46,6 +46,8 @@ const MEANINGS: Record<string, string> = {
   recording_started: 'It runs.',
   recording_failed: 'Its audio could not be captured or saved; `recording_finished` follows, and it has no files.',
   ban_deleted: 'It ended, or was lifted.',
+  invite_refused:
+    'A call of a phone, trunk or caller of the account was refused before it became one; `sentence` says what did not match and what would have. At most 20 a minute.',
   recording_finished: 'It is over; its files are there or on their way.',
 };
 

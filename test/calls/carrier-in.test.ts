@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
+import { EMPTY_ID } from '#contract/ids';
 import { CarrierDesk, inviteHeader, OWN_NUMBER } from '../support/carrier.ts';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
@@ -19,10 +20,8 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
   before(async () => {
     stack = await startStack({ env: { CARRIER_CHECK_MS: '1000' } });
     desk = await CarrierDesk.open(stack);
-    await desk.db.query(
-      'UPDATE outbound_configs SET default_outgoing_source_number_id = (SELECT id FROM numbers WHERE number = $1)',
-      [OWN_NUMBER],
-    );
+    await desk.standIn(OWN_NUMBER);
+    await desk.number('+493055500177', { call_flow_id: EMPTY_ID });
   });
   beforeEach(() => {
     office = new Office(stack);
@@ -189,6 +188,121 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
     assert.equal(await inviteHeader(carrier, 'p-asserted-identity'), `<tel:${OWN_NUMBER}>`);
     await call.hangup();
     await (await carrier.waitForCall()).ended();
+  });
+
+  describe('a call that is refused before it is one is told to the customer whom it concerns', () => {
+    const trunkLogin = ['pbx', 'wrong', `office.trunk.${DOMAIN}`];
+    const rows: [
+      title: string,
+      login: string[] | undefined,
+      target: string,
+      status: number,
+      sentence: RegExp,
+      trunk?: Record<string, unknown>,
+    ][] = [
+      ['a wrong trunk password', trunkLogin, `${CALLEE}@office.trunk`, 403, /its own username pbx and password/],
+      [
+        'an address that a trunk does not take',
+        ['x', '', `office.trunk.${DOMAIN}`],
+        `${CALLEE}@office.trunk`,
+        403,
+        /127\.0\.0\.1 is not allowed: 192\.0\.2\.0\/24 would have matched/,
+        { auth_types: '["ip"]', allowed_ips: '["192.0.2.0/24"]' },
+      ],
+      [
+        'a trunk that dials no number',
+        ['pbx', 'secret', `office.trunk.${DOMAIN}`],
+        '1001@office.trunk',
+        404,
+        /called 1001: a number that begins with \+/,
+      ],
+      ['a wrong phone password', undefined, '1002@', 403, /password of that extension would have matched/],
+      ['an extension that is not there', [], '4444@', 404, /1001 called 4444, which is no extension/],
+      ['a conference that is not open', [], 'conference:4444@', 404, /an open conference of the account would/],
+      [
+        'a number that runs nothing',
+        ['x'],
+        '+493055500177@sip',
+        404,
+        /\+493055500177 .* with status active and a call/,
+      ],
+    ];
+    for (const [title, login, target, status, sentence, trunk] of rows)
+      it(`${title}: what did not match, and what would have`, async () => {
+        await desk.trunk('office', trunk);
+        const heard = await office.listen();
+        const [account] = stack.welcome.extensions;
+        const { username = '', password = '', domain_name = '' } = account ?? {};
+        const home = login === undefined || login.length === 0;
+        const [name = '', secret = '', domain = DOMAIN] = home
+          ? [username, login ? password : 'wrong', domain_name]
+          : login;
+        const phone = await caller(name, secret, domain);
+        const at = home ? `sip:${target}${domain_name}` : `sip:${target}.${DOMAIN}`;
+        assert.equal(await refused(phone, at), status);
+        const [event] = await eventually(
+          'the event',
+          () => heard.filter(one => one.event_type === 'invite_refused'),
+          found => found.length > 0,
+        );
+        assert.match(String(event?.data['sentence']), sentence);
+        assert.deepEqual([event?.data['sip_status'], event?.data['source_address']], [status, '127.0.0.1']);
+      });
+
+    it('a stranger who calls nobody is told to nobody', async () => {
+      const heard = await office.listen();
+      assert.equal(await refused(await caller('x'), `sip:+493012345678@sip.${DOMAIN}`), 404);
+      await logged(/INVITE refused.*|"number":"\+493012345678"/);
+      assert.deepEqual(heard, []);
+    });
+  });
+
+  describe('a phone that asks for what it cannot have hears why', () => {
+    type Row = [title: string, number: string, status: number, note: string, sentence: RegExp, sql?: [string, string]];
+    const rows: Row[] = [
+      ['a country that is not listed', '+33140000000', 403, 'outbound_whitelist_rejected', /lies in FR/],
+      ['a number of no country', '+881612345678', 403, 'outbound_whitelist_rejected', /no country/],
+      [
+        'a caller without a number',
+        CALLEE,
+        403,
+        'destination_rejected',
+        /active normal number/,
+        ["UPDATE numbers SET tm_delete = now() WHERE type = 'normal'", 'UPDATE numbers SET tm_delete = null'],
+      ],
+      [
+        'an identity that nobody verified',
+        CALLEE,
+        403,
+        'destination_rejected',
+        /verified identity/,
+        ["UPDATE customers SET identity_verification_status = 'none'", "UPDATE customers SET identity_verification_status = 'verified'"], // prettier-ignore
+      ],
+      ['no route', '+4930123456', 404, 'destination_rejected', /No route .* target \+49 or all/],
+      ['a phone that is not registered', '1002', 480, 'destination_rejected', /1002 is not registered/],
+    ];
+    for (const [title, number, status, note, sentence, [before, after] = ['', '']] of rows)
+      it(`${title}: ${status}, and the timeline says ${note}`, async () => {
+        await desk.route(await desk.provider(await desk.carrier()), { target: '+1' });
+        if (before) await desk.db.query(before);
+        try {
+          const phone = await office.phone('1001');
+          const end = await (await phone.dial(number)).ended();
+          assert.equal(end.status, status);
+          const [call] = await office.calls(1);
+          const { body } = await eventually(
+            'the note',
+            () => stack.api<{ result: { event_type: string; data: Record<string, unknown> }[] }>('GET', `/timelines/calls/${call?.id}/events`),
+            seen => seen.body.result.some(one => one.event_type === note),
+          ); // prettier-ignore
+          const data = body.result.find(one => one.event_type === note)?.data;
+          assert.match(String(data?.['sentence']), sentence);
+          assert.deepEqual([data?.['call_id'], data?.['customer_id']], [call?.id, stack.welcome.customer_id]);
+          if (number.startsWith('+33')) assert.equal(data?.['destination_country'], 'fr');
+        } finally {
+          if (after) await desk.db.query(after);
+        }
+      });
   });
 
   it('any other domain is answered 404', async () => {

@@ -38,6 +38,14 @@ export class CarrierDesk {
     return this.#insert('numbers', { customer_id, number, ...facts, ...more });
   }
 
+  /** A number stands in for sources that are none: the default one of the outbound config. */
+  async standIn(number: string): Promise<void> {
+    await this.db.query(
+      'UPDATE outbound_configs SET default_outgoing_source_number_id = (SELECT id FROM numbers WHERE number = $1)',
+      [number],
+    );
+  }
+
   /** A carrier that answers as told; without `incoming` it rings and waits. */
   async carrier(incoming: TestPhoneOptions['incoming'] = {}, more: Partial<TestPhoneOptions> = {}): Promise<TestPhone> {
     const carrier = await TestPhone.start({ username: 'carrier', incoming, ...more });

@@ -25,6 +25,13 @@ export interface Guess {
   nc?: string;
 }
 
+/** A final answer, and the milliseconds until it came. */
+export interface StrangeAnswer {
+  status: number;
+  text: string;
+  ms: number;
+}
+
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
 
 /** An answer to a challenge (RFC 2617 section 3.2.2). */
@@ -48,17 +55,31 @@ export class Stranger {
   /** Every message that came, in order. */
   readonly heard: string[] = [];
 
-  static async start(address: string, server: { host: string; port: number }): Promise<Stranger> {
+  /** @param listen is told every message that comes */
+  static async start(
+    address: string,
+    server: { host: string; port: number },
+    listen?: (text: string) => void,
+  ): Promise<Stranger> {
     const socket = createSocket('udp4').bind(0, address);
     await once(socket, 'listening');
-    return new Stranger(socket, address, server);
+    return new Stranger(socket, address, server, listen);
   }
 
-  constructor(socket: Socket, address: string, server: { host: string; port: number }) {
+  private constructor(
+    socket: Socket,
+    address: string,
+    server: { host: string; port: number },
+    listen?: (text: string) => void,
+  ) {
     this.#socket = socket;
     this.#server = server;
     this.address = address;
-    socket.on('message', data => this.#hear(data.toString('latin1')));
+    socket.on('message', data => {
+      const text = data.toString('latin1');
+      this.#hear(text);
+      listen?.(text);
+    });
   }
 
   /** Sends bytes as they are. */
@@ -87,24 +108,30 @@ export class Stranger {
     ].join('\r\n');
   }
 
-  /** Sends a request; the first final answer, or undefined after `patience_ms` of silence. */
-  async ask(request: StrangeRequest, patience_ms = 1500): Promise<{ status: number; text: string } | undefined> {
+  /** Sends a request; the first final answer and how long it took, or undefined after `patience_ms` of silence. */
+  async ask(request: StrangeRequest, patience_ms = 1500): Promise<StrangeAnswer | undefined> {
     const branch = `z9hG4bK${randomBytes(8).toString('hex')}`;
     const answer = new Promise<string>(resolve => this.#waiting.set(branch, resolve));
+    const began = performance.now();
     this.throw(this.write({ ...request, branch }));
     let timer: NodeJS.Timeout | undefined;
     const silence = new Promise<undefined>(resolve => (timer = setTimeout(() => resolve(undefined), patience_ms)));
     const text = await Promise.race([answer, silence]);
     clearTimeout(timer);
     this.#waiting.delete(branch);
-    return text === undefined ? undefined : { status: statusOf(text), text };
+    return text === undefined ? undefined : { status: statusOf(text), text, ms: performance.now() - began };
   }
 
   /** Asks, and answers the challenge once; the status of the second answer. */
-  async attempt(request: StrangeRequest & { method: string }, who: { username: string; password: string }) {
-    const first = await this.ask(request);
+  async attempt(
+    request: StrangeRequest & { method: string },
+    who: { username: string; password: string },
+    patience_ms?: number,
+  ): Promise<StrangeAnswer | undefined> {
+    const first = await this.ask(request, patience_ms);
     if (!first) return undefined;
-    return this.ask({ ...request, lines: [...(request.lines ?? []), guess(first.text, { ...who, ...request })] });
+    const lines = [...(request.lines ?? []), guess(first.text, { ...who, ...request })];
+    return this.ask({ ...request, lines }, patience_ms);
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import type { Source } from '../hop.ts';
 import { headerOf, responseTo, type SipRequest, type SipResponse } from '../message.ts';
-import { ServerTransaction } from './server.ts';
+import { isChallenge, ServerTransaction } from './server.ts';
 
 type State = 'proceeding' | 'completed' | 'confirmed' | 'accepted' | 'terminated';
 
@@ -14,6 +14,7 @@ const TRYING_MS = 200;
 export class InviteServerTransaction extends ServerTransaction {
   #state: State = 'proceeding';
   #waiting = false;
+  #provisional = false;
 
   get answered(): boolean {
     return this.#state !== 'proceeding';
@@ -36,10 +37,23 @@ export class InviteServerTransaction extends ServerTransaction {
   respond(response: SipResponse): void {
     if (this.answered) return;
     this.alarms.clear('100');
+    this.#provisional ||= response.status < 200;
     this.last = this.complete(response);
-    if (response.status >= 300) this.#enter('completed', 'H');
+    if (isChallenge(response.status)) this.#challenge();
+    else if (response.status >= 300) this.#enter('completed', 'H');
     else if (response.status >= 200) this.#enter('accepted', 'L');
     this.transmit();
+  }
+
+  /**
+   * A stranger is not told again and again for half a minute, nor remembered so long (RFC 3261 26.3.2.4): one who has not
+   * heard a provisional response asks again itself, one who has gets a few repeats in case the challenge was lost.
+   */
+  #challenge(): void {
+    const { T1, T4 } = this.wire.timers;
+    this.#state = 'completed';
+    if (!this.reliable && this.#provisional) this.#repeat(T1);
+    this.alarms.set('H', T4, () => this.end());
   }
 
   #enter(state: 'completed' | 'accepted', deadline: 'H' | 'L'): void {

@@ -1,5 +1,5 @@
 import type { SipResponse } from '../message.ts';
-import { ServerTransaction } from './server.ts';
+import { isChallenge, ServerTransaction } from './server.ts';
 
 type State = 'trying' | 'completed' | 'terminated';
 
@@ -26,13 +26,15 @@ export class NonInviteServerTransaction extends ServerTransaction {
   respond(response: SipResponse): void {
     if (this.answered) return;
     this.last = this.complete(response);
-    if (response.status >= 200) this.#complete();
+    if (response.status >= 200) this.#complete(isChallenge(response.status));
     this.transmit();
   }
 
-  #complete(): void {
+  /** A challenge is soon forgotten: what is repeated after that is challenged anew (RFC 3261 26.3.2.4). */
+  #complete(challenged: boolean): void {
+    const { T1, T4 } = this.wire.timers;
     this.#state = 'completed';
-    this.alarms.set('patience', this.reliable ? 0 : 64 * this.wire.timers.T1, () => this.end());
+    this.alarms.set('patience', this.reliable ? 0 : challenged ? T4 : 64 * T1, () => this.end());
   }
 
   retransmitted(): void {

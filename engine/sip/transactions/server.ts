@@ -75,4 +75,7 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   }
 }
 
+/** The sender has yet to prove who it is. */
+export const isChallenge = (status: number): boolean => status === 401 || status === 407;
+
 const COPIED = new Set(['via', 'from', 'to', 'call-id', 'cseq']);

@@ -179,6 +179,29 @@ describe('sip transactions of others', () => {
     assert.equal(heard, 0);
   });
 
+  it('a challenge is said once and soon forgotten; a repeated request hears it again', async () => {
+    const transaction = invited();
+    const ended = once(transaction, 'ended');
+    transaction.respond(responseTo(transaction.request, 401));
+    transaction.retransmitted();
+    await ended;
+    assert.deepEqual(wire.sent, ['401', '401']);
+    const other = new NonInviteServerTransaction(request('REGISTER'), source(), wire);
+    other.start();
+    const over = once(other, 'ended', { signal: AbortSignal.timeout(100) }); // 64*T1 is 128 ms
+    other.respond(responseTo(other.request, 401));
+    await over;
+  });
+
+  it('a challenge behind a provisional response is repeated a few times, because nobody asks again', async () => {
+    const transaction = invited();
+    const ended = once(transaction, 'ended');
+    transaction.respond(responseTo(transaction.request, 100));
+    transaction.respond(responseTo(transaction.request, 407));
+    await ended;
+    assert(wire.sent.length >= 3 && wire.sent.length <= 5, wire.sent.join());
+  });
+
   it('a 2xx is repeated over UDP until the ACK, which is heard once', async () => {
     const transaction = invited();
     let heard = 0;
