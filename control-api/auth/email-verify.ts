@@ -3,12 +3,12 @@ import { PlatformError } from '#contract/errors';
 import { timestamp } from '#contract/time';
 import type { Transaction } from '../db.ts';
 import type { Context } from '../http/context.ts';
-import { defineRoute, Reply, type Route } from '../http/route.ts';
-import { PAGE_HEADERS } from '../http/page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
 import { posted } from '../mail/outbox.ts';
 import { publicCustomerSchema, showCustomer, tellCustomer } from '../resources/customer.ts';
 import type { Row } from '../resources/resource.ts';
-import { consumeLink, isLinkGood, linkToken, postPasswordLink, postVerification } from './links.ts';
+import { letterRoute, linkPage } from './letter-routes.ts';
+import { consumeLink, linkToken, postPasswordLink, postVerification } from './links.ts';
 import { resentPage, verifiedPage, verifyExpiredPage, verifyPage } from './pages.ts';
 
 const refused = (): PlatformError => new PlatformError('INVALID_ARGUMENT', 'The link cannot verify anything.');
@@ -63,22 +63,15 @@ const verifyRoute = defineRoute({
   },
 });
 
-const page = defineRoute({
-  method: 'get',
-  path: '/auth/email-verify',
-  surface: 'auth',
-  operation_id: 'email_verify_page',
-  summary: 'The page behind the link of the letter: a button that confirms, or a form for a new link',
-  tag: 'Auth',
-  permission: 'public',
-  query: z.object({ token: linkToken }),
-  media_type: 'text/html',
-  response: z.string(),
-  async handle({ context, query }) {
-    const good = await isLinkGood(context.db, 'verify', query.token);
-    return new Reply(200, Buffer.from(good ? verifyPage(query.token) : verifyExpiredPage()), PAGE_HEADERS);
+const page = linkPage(
+  {
+    path: '/auth/email-verify',
+    operation_id: 'email_verify_page',
+    summary: 'The page behind the link of the letter: a button that confirms, or a form for a new link',
   },
-});
+  'verify',
+  { good: verifyPage, gone: verifyExpiredPage },
+);
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -102,23 +95,15 @@ const resend = (context: Context, email: string): Promise<void> =>
     if (sent.length < MOST_A_DAY && !tooSoon) await postVerification(trx, context, customer, 'verify_again');
   });
 
-const resendRoute = defineRoute({
-  method: 'post',
-  path: '/auth/email-verify-resend',
-  surface: 'auth',
-  operation_id: 'email_verify_resend',
-  summary: 'Ask for another verification letter; the answer never says whether one is sent',
-  tag: 'Auth',
-  permission: 'public',
-  quiet: true,
-  form: { done: resentPage, refused: resentPage },
-  body: z.object({ email: z.string().max(255).describe('The address of the account.') }),
-  response: z.object({}),
-  async handle({ context, body }) {
-    await resend(context, body.email);
-    context.mail.wake();
-    return {};
+const resendRoute = letterRoute(
+  {
+    path: '/auth/email-verify-resend',
+    operation_id: 'email_verify_resend',
+    summary: 'Ask for another verification letter; the answer never says whether one is sent',
   },
-});
+  { name: 'email', what: 'The address of the account.' },
+  resentPage,
+  resend,
+);
 
 export const emailVerifyRoutes: Route[] = [page, verifyRoute, resendRoute];

@@ -3,9 +3,9 @@ import { PlatformError } from '#contract/errors';
 import { timestamp } from '#contract/time';
 import type { Context } from '../http/context.ts';
 import { posted } from '../mail/outbox.ts';
-import { PAGE_HEADERS } from '../http/page.ts';
-import { defineRoute, Reply, type Route } from '../http/route.ts';
-import { consumeLink, isLinkGood, linkToken, postPasswordLink } from './links.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { letterRoute, linkPage } from './letter-routes.ts';
+import { consumeLink, linkToken, postPasswordLink } from './links.ts';
 import { forgotPage, resetDonePage, resetPage, resetRefusedPage } from './pages.ts';
 import { hashPassword } from './secrets.ts';
 
@@ -27,41 +27,26 @@ const forgot = (context: Context, name: string): Promise<void> =>
     if (sent.length < MOST_AN_HOUR) await postPasswordLink(trx, context, agent, 'password');
   });
 
-const forgotRoute = defineRoute({
-  method: 'post',
-  path: '/auth/password-forgot',
-  surface: 'auth',
-  operation_id: 'password_forgot',
-  summary: 'Ask for a link to choose a new password; the answer never says whether one is sent',
-  tag: 'Auth',
-  permission: 'public',
-  quiet: true,
-  form: { done: forgotPage, refused: forgotPage },
-  body: z.object({ username: z.string().max(255).describe('The e-mail address of an agent, in any case.') }),
-  response: z.object({}),
-  async handle({ context, body }) {
-    await forgot(context, body.username);
-    context.mail.wake();
-    return {};
+const forgotRoute = letterRoute(
+  {
+    path: '/auth/password-forgot',
+    operation_id: 'password_forgot',
+    summary: 'Ask for a link to choose a new password; the answer never says whether one is sent',
   },
-});
+  { name: 'username', what: 'The e-mail address of an agent, in any case.' },
+  forgotPage,
+  forgot,
+);
 
-const page = defineRoute({
-  method: 'get',
-  path: '/auth/password-reset',
-  surface: 'auth',
-  operation_id: 'password_reset_page',
-  summary: 'The page behind the link of the letter: a form for the new password',
-  tag: 'Auth',
-  permission: 'public',
-  query: z.object({ token: linkToken }),
-  media_type: 'text/html',
-  response: z.string(),
-  async handle({ context, query }) {
-    const good = await isLinkGood(context.db, 'password', query.token);
-    return new Reply(200, Buffer.from(good ? resetPage(query.token) : resetRefusedPage()), PAGE_HEADERS);
+const page = linkPage(
+  {
+    path: '/auth/password-reset',
+    operation_id: 'password_reset_page',
+    summary: 'The page behind the link of the letter: a form for the new password',
   },
-});
+  'password',
+  { good: resetPage, gone: resetRefusedPage },
+);
 
 const reset = async (context: Context, token: string, password: string): Promise<void> => {
   const hash = await hashPassword(password);

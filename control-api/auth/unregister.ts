@@ -65,9 +65,11 @@ const close = defineRoute({
   async handle(request) {
     const { context, identity, body, request_id } = request;
     mustBeOwn(identity);
-    await mustConfirm(context.db, identity, body);
     const work = body.immediate ? removeCustomer : freezeCustomer;
-    return orRefused(request, () => work(context, identity.customer_id, request_id));
+    return orRefused(request, async () => {
+      await mustConfirm(context.db, identity, body);
+      return work(context, identity.customer_id, request_id);
+    });
   },
 });
 

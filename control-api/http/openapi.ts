@@ -105,6 +105,9 @@ const failureContent = (reason: Reason): Json => {
   return { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, example: { error } } };
 };
 
+/** Failures of a handler have no body there; those before it, of routes with credentials, have the envelope. */
+const bareFailures = ({ permission }: Route): number[] => (permission === 'public' ? [500, 503] : []);
+
 const failuresOf = (route: Route, components: Components): Json => {
   const byStatus = new Map<number, Reason[]>();
   for (const reason of new Set(reasonsOf(route))) {
@@ -119,8 +122,13 @@ const failuresOf = (route: Route, components: Components): Json => {
       content: failureContent(reasons[0] ?? 'INTERNAL'),
     },
   ]);
-  const bareStatuses = route.surface === 'auth' ? [400, ...(route.bare ?? [])] : [];
-  const bare = Object.fromEntries(bareStatuses.map(status => [status, { description: 'Refused; the body is empty.' }]));
+  const bareStatuses = route.surface === 'auth' ? [400, ...bareFailures(route), ...(route.bare ?? [])] : [];
+  const bare = Object.fromEntries(
+    bareStatuses.map(status => [
+      status,
+      { description: status < 500 ? 'Refused; the body is empty.' : 'Failed; the body is empty.' },
+    ]),
+  );
   const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
     status,
     { description: 'Refused.', content: json(components.add(schema, 'output'), components) },

@@ -47,7 +47,10 @@ const ask = (url: string, agent: Agent, request: FuzzRequest): Promise<Seen> =>
       const request_id = String(response.headers['x-request-id']);
       response.on('end', () => resolve({ request, status, text, request_id }));
     });
-    sent.on('error', reject);
+    // A connection that lay idle may be closed the moment it is used again: nobody has read the request then.
+    sent.on('error', (error: NodeJS.ErrnoException) =>
+      sent.reusedSocket && error.code === 'ECONNRESET' ? resolve(ask(url, agent, request)) : reject(error),
+    );
     sent.end(request.body);
   });
 
