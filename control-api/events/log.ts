@@ -111,6 +111,11 @@ export async function appendEvent(trx: Knex.Transaction, event: NewEvent): Promi
 export const MESSAGE_COLUMNS = `e.id, e.sequence::float8 as sequence, e.event_type,
   to_char(e."timestamp" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "timestamp", e.topic, e.data`;
 
+const READ = {
+  name: 'read_events',
+  text: `select ${MESSAGE_COLUMNS} from events e where e.customer_id = ? and e.sequence > ? order by e.sequence limit ?`,
+};
+
 /** The events of a customer after a sequence, oldest first, at most `limit`. */
 export const readEvents = async (
   database: Knex,
@@ -118,10 +123,10 @@ export const readEvents = async (
   afterSequence: number,
   limit: number,
 ): Promise<EventMessage[]> => {
-  const { rows } = await database.raw<{ rows: EventMessage[] }>(
-    `select ${MESSAGE_COLUMNS} from events e where e.customer_id = ? and e.sequence > ? order by e.sequence limit ?`,
-    [customerId, afterSequence, limit],
-  );
+  const { name, text } = READ;
+  const { rows } = await database
+    .raw<{ rows: EventMessage[] }>(text, [customerId, afterSequence, limit])
+    .options({ name });
   return rows;
 };
 

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { keys } from '#contract/keys';
@@ -11,23 +11,38 @@ const SILENCE_MS = 10_000;
 
 /**
  * The generic cell rate algorithm in microseconds of Redis's own clock, so that all control-apis agree: KEYS[1] holds
- * when the bucket will be full again. Answers 0, or the microseconds until a request would be let through.
+ * when the bucket will be full again; ARGV are the interval, the burst, and how many ask. Answers how many are let
+ * through, and the microseconds until another would be.
  */
 const GCRA = `
+  local interval, burst, asking = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
   local full = tonumber(redis.call('GET', KEYS[1]) or now)
   if full < now then full = now end
-  local after = full + ARGV[1]
-  local early = after - ARGV[1] * ARGV[2] - now
-  if early > 0 then return math.ceil(early) end
-  redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after - now) / 1000))
-  return 0`;
+  local admitted = math.max(0, math.min(asking, math.floor(burst - (full - now) / interval)))
+  if admitted > 0 then
+    full = full + admitted * interval
+    redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+  end
+  return { admitted, math.ceil(full + interval - interval * burst - now) }`;
+
+interface Answer {
+  admitted: number;
+  wait_s: number;
+}
+
+/** Requests of one bucket that came in one turn of the event loop. */
+interface Turn {
+  asking: number;
+  answer: Promise<Answer>;
+}
 
 /** One bucket for each customer and tier, shared by all control-apis. */
 export class CustomerLimit {
   readonly #redis: Redis;
   readonly #log: Logger;
+  readonly #turns = new Map<string, Turn>();
   #said = -Infinity;
 
   constructor(redis: Redis, log: Logger) {
@@ -36,18 +51,38 @@ export class CustomerLimit {
 
   /** Counts a request. Resolves 0, or how many seconds to wait; 0 too when Redis does not answer in time. */
   async take(tier: string, customerId: string, rate: Rate): Promise<number> {
-    const interval = Math.round(1_000_000 / rate.per_second);
+    const key = keys.rateLimit(tier, customerId);
+    const turn = this.#turns.get(key) ?? this.#begin(key, rate);
+    const place = turn.asking++;
+    const { admitted, wait_s } = await turn.answer;
+    return place < admitted ? 0 : wait_s;
+  }
+
+  /** Whoever comes before the next turn is counted by the same command. */
+  #begin(key: string, rate: Rate): Turn {
+    const answer: Promise<Answer> = nextTurn().then(() => {
+      this.#turns.delete(key);
+      return this.#ask(key, rate, turn.asking);
+    });
+    const turn: Turn = { asking: 0, answer };
+    this.#turns.set(key, turn);
+    return turn;
+  }
+
+  async #ask(key: string, { per_second, burst }: Rate, asking: number): Promise<Answer> {
+    const interval = Math.round(1_000_000 / per_second);
     const over = new AbortController();
     const late = wait(BUDGET_MS, undefined, { signal: over.signal }).then(() => {
       throw new Error(`no answer within ${BUDGET_MS} ms`);
     });
     try {
-      const asked = this.#redis.eval(GCRA, 1, keys.rateLimit(tier, customerId), interval, rate.burst);
-      return Number(await Promise.race([asked, late])) / 1_000_000;
+      const asked = this.#redis.eval(GCRA, 1, key, interval, burst, asking) as Promise<[number, number]>;
+      const [admitted, waitUs] = await Promise.race([asked, late]);
+      return { admitted, wait_s: waitUs / 1_000_000 };
     } catch (error) {
       // A limit that cannot be looked up must not stop the telephone system.
       this.#say(error);
-      return 0;
+      return { admitted: asking, wait_s: 0 };
     } finally {
       late.catch(() => undefined);
       over.abort();

@@ -26,17 +26,23 @@ app.get('/tags/:id', async (request, response) => {
   response.json(rows[0]);
 });
 
+const insert = `insert into tags (id, customer_id, name, detail, tm_create) values (gen_random_uuid(), $1, $2, $3, now())
+  returning ${columns}`;
+
+/** The row alone: what somebody writes who has nobody to tell. */
+app.post('/rows', express.json(), async (request, response) => {
+  const { name, detail } = request.body as { name: string; detail: string };
+  const { rows } = await pool.query(insert, [customer, name, detail]);
+  response.json(rows[0]);
+});
+
 /** A row and its event in one transaction, as a client of the API is promised. */
 app.post('/tags', express.json(), async (request, response) => {
   const { name, detail } = request.body as { name: string; detail: string };
   const client = await pool.connect();
   try {
     await client.query('begin');
-    const { rows } = await client.query<{ id: string; customer_id: string }>(
-      `insert into tags (id, customer_id, name, detail, tm_create) values (gen_random_uuid(), $1, $2, $3, now())
-       returning ${columns}`,
-      [customer, name, detail],
-    );
+    const { rows } = await client.query<{ id: string; customer_id: string }>(insert, [customer, name, detail]);
     for (const row of rows) {
       const about = { customer_id: row.customer_id, resource: 'tag', resource_id: row.id, request_id: '' };
       const event = { ...about, event_type: 'tag_created', data: { ...row } } as const;

@@ -9,6 +9,7 @@ import { newId } from '#contract/ids';
 import { CustomerLimit } from '../../control-api/http/customer-limit.ts';
 import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { testRedis } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 const errorOf = (answer: Answer): Json => (answer.body['error'] ?? {}) as Json;
@@ -163,6 +164,30 @@ describe('the limit of a customer', () => {
     const waits = await Promise.all(asked);
     second.disconnect();
     assert.equal(waits.filter(wait => wait === 0).length, 20);
+  });
+
+  it('asks Redis once for all requests of a moment, and tells those that are too many how long to wait', async () => {
+    const limit = new CustomerLimit(redis, log);
+    const customer = newId();
+    const source = new Redis(url);
+    const monitor = await source.monitor();
+    const commands: string[] = [];
+    monitor.on('monitor', (_time: string, given: string[]) => {
+      if (given[0] === 'eval' && given.some(argument => argument.includes(customer))) commands.push(given.join(' '));
+    });
+    const waits = await Promise.all(Array.from({ length: 5 }, () => limit.take('customer', customer, SLOW)));
+    await eventually(
+      'the command',
+      () => commands.length,
+      count => count > 0,
+    );
+    monitor.disconnect();
+    source.disconnect();
+    assert.deepEqual(
+      waits.map(wait => wait > 0),
+      [false, false, false, true, true],
+    );
+    assert.equal(commands.length, 1);
   });
 
   it('keeps fractions: 16.7 a second are let through at 59.9 ms each', async () => {
