@@ -6,7 +6,7 @@ const FRAME_MS = 20;
 /**
  * Every threshold of the detector. Times in milliseconds, levels in dB of full scale.
  *
- * A person says a word or two and waits for an answer; a machine talks on, or beeps.
+ * A person says a word or two and waits for an answer; a machine talks on, or beeps (docs/answering-machines.md).
  */
 export const AMD = {
   /** Talk of this length, pauses included, is a machine's. */
@@ -14,8 +14,10 @@ export const AMD = {
   /** As many words within one talk are a machine's, if it is not shorter than `machine_words_talk`. */
   machine_words: 9,
   machine_words_talk: 2000,
-  /** Silence of this length after a talk: the speaker waits for an answer. */
-  waits: 700,
+  /** Silence of this length after a talk: the speaker waits for an answer. A machine may take as long a breath before its beep. */
+  waits: 600,
+  long_talk: 2500,
+  waits_after_long_talk: 800,
   /** Shorter sounds are clicks, no words. */
   word: 60,
   /** A shorter gap is inside a word. */
@@ -101,6 +103,9 @@ const round = (confidence: number): number => Math.round(confidence * 100) / 100
 const surenessOfPerson = (spoken: number): number =>
   round(Math.min(0.95, Math.max(0.6, 0.95 - (0.35 * (spoken - 1000)) / (AMD.machine_talk - 1000))));
 
+/** How long it has to be silent after a talk of this length. */
+const pauseOf = (spoken: number): number => (spoken < AMD.long_talk ? AMD.waits : AMD.waits_after_long_talk);
+
 /** Who answered, as soon as that can be told; undefined while it cannot. */
 export const judgeAmd = (state: AmdState): AmdVerdict | undefined => {
   const spoken = state.talk - state.silent;
@@ -108,7 +113,8 @@ export const judgeAmd = (state: AmdState): AmdVerdict | undefined => {
   if (state.words > 0 && spoken >= AMD.machine_talk) return { result: 'machine', confidence: 0.9 };
   if (state.words >= AMD.machine_words && spoken >= AMD.machine_words_talk)
     return { result: 'machine', confidence: 0.75 };
-  if (state.words > 0 && state.silent >= AMD.waits) return { result: 'human', confidence: surenessOfPerson(spoken) };
+  if (state.words > 0 && state.silent >= pauseOf(spoken))
+    return { result: 'human', confidence: surenessOfPerson(spoken) };
   if (state.elapsed >= AMD.total) return { result: 'notsure', confidence: 0 };
   return undefined;
 };

@@ -88,13 +88,17 @@ const report = (half: HalfName, results: Result[]): void => {
   const right = results.filter(({ greeting, verdict }) => greeting.who === verdict).length / results.length;
   const humans = results.filter(({ greeting }) => greeting.who === 'human');
   const lost = of('human', 'machine').length / humans.length;
-  const times = (list: Result[]) => {
-    const after = list.map(one => one.after);
+  const times = (list: Result[], since = (_: Greeting) => 0) => {
+    const after = list.map(one => one.after - since(one.greeting));
     return `p50 ${percentile(after, 0.5).toFixed(0)} ms, p95 ${percentile(after, 0.95).toFixed(0)} ms, longest ${Math.max(...after).toFixed(0)} ms`;
   };
   console.log(`${results.length} greetings, ${(100 * right).toFixed(1)} % right (aim: 95 %)`);
   console.log(`people taken for machines: ${(100 * lost).toFixed(1)} % (aim: at most 2 %)`);
-  console.log(`decided after the answer, people: ${times(humans)} (aim: 3000 ms)`);
+  const prompt = humans.filter(one => one.after <= 3000).length / humans.length;
+  console.log(
+    `decided after the answer, people: ${times(humans)} (aim: 3000 ms, met for ${(100 * prompt).toFixed(0)} %)`,
+  );
+  console.log(`decided after their last word, people: ${times(humans, ({ ends }) => ends)}`);
   console.log(
     `decided after the answer, machines: ${times(results.filter(({ greeting }) => greeting.who === 'machine'))}`,
   );

@@ -10,6 +10,8 @@ export interface Greeting {
   name: string;
   who: 'human' | 'machine';
   samples: Int16Array;
+  /** When the last word or beep is over, ms. */
+  ends: number;
 }
 
 /** What follows the words of a machine. */
@@ -96,6 +98,9 @@ export type HalfName = keyof typeof HALVES;
 /** Background in dB of full scale; undefined for a line that is silent between words. */
 const NOISES = [undefined, -60, -50, -42] as const;
 
+/** Quieter is the end of a breath. */
+const AUDIBLE = 400;
+
 const silence = (ms: number): Int16Array => new Int16Array(ms * 8);
 const sine = (hz: number, ms: number): Int16Array =>
   Int16Array.from({ length: ms * 8 }, (_, at) => 9000 * Math.sin((2 * Math.PI * hz * at) / 8000));
@@ -168,9 +173,10 @@ export const makeGreetings = async (half: HalfName): Promise<Greeting[]> => {
     const noise = NOISES[Math.floor(turn / 2) % NOISES.length];
     const pause = silence(200 + Math.round(chance() * 900)); // from the answer to the first word
     const sounds = joined(pause, TAILS[tail](await say(words, voice)), silence(6000));
+    const ends = sounds.findLastIndex(sample => Math.abs(sample) > AUDIBLE) / 8;
     const samples = telephoneBand(withNoise(sounds, noise, chance));
     const name = `${words.slice(0, 34) || '(no words)'} | ${tail} | ${voice} | noise ${noise ?? 'none'}`;
-    return { name, who, samples };
+    return { name, who, samples, ends };
   };
   try {
     const greetings: Greeting[] = [];

@@ -45,7 +45,7 @@ const judged = (sounds: Sound[], background = 0): { result: string; confidence: 
 };
 
 const cases: [title: string, sounds: Sound[], result: string, latest: number][] = [
-  ['one word and a pause is a person', [silence(500), voice(400)], 'human', 1700],
+  ['one word and a pause is a person', [silence(500), voice(400)], 'human', 1600],
   ['a word at once is a person', [voice(300)], 'human', 1200],
   ['a short sentence is a person', [silence(300), ...words(4, 250, 100)], 'human', 2700],
   ['somebody who picks up slowly is a person', [silence(2500), voice(500)], 'human', 4000],
@@ -54,6 +54,12 @@ const cases: [title: string, sounds: Sound[], result: string, latest: number][] 
   ['a company that greets for three seconds and waits is a person', [silence(300), voice(2900)], 'human', 4000],
   ['a company that says its whole name and offers help is a person', [silence(300), voice(3700)], 'human', 5000],
   ['many words in a row are a machine', [silence(300), ...words(12, 250, 150)], 'machine', 3800],
+  [
+    'a machine that takes a breath before its beep',
+    [silence(300), voice(3300), silence(740), beep(500, 1000)],
+    'machine',
+    4700,
+  ],
   ['a beep at once is a machine', [silence(400), beep(500, 1000)], 'machine', 800],
   ['a beep after two words is a machine', [voice(600), silence(300), beep(400, 440)], 'machine', 1400],
   ['a high beep is a machine', [silence(400), beep(300, 2100)], 'machine', 800],
@@ -73,6 +79,12 @@ describe('answering machine detection', () => {
 
   for (const [title, sounds, result] of cases.filter(([, , result]) => result !== 'notsure'))
     it(`over a noisy line ${title}`, () => assert.equal(judged(sounds, 150).result, result));
+
+  it('waits no longer than its limits after the last word of a person', () => {
+    for (const talk of [300, 1000, 2000, 2400])
+      assert.ok(judged([voice(talk)]).after <= talk + AMD.waits + 40, `${talk}`);
+    for (const talk of [2600, 3800]) assert.ok(judged([voice(talk)]).after <= talk + AMD.waits_after_long_talk + 40);
+  });
 
   it('is surer of a person who says less', () => {
     assert.ok(judged([voice(400)]).confidence > judged([voice(2200)]).confidence);
