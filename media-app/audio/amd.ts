@@ -9,10 +9,10 @@ const FRAME_MS = 20;
  * A person says a word or two and waits for an answer; a machine talks on, or beeps (docs/answering-machines.md).
  */
 export const AMD = {
-  /** Talk of this length, pauses included, is a machine's. */
-  machine_talk: 4000,
+  /** Talk of this length, pauses included, is a machine's. People's longest take 3.9 s; a line that stutters stretches them. */
+  machine_talk: 4200,
   /** As many words within one talk are a machine's, if it is not shorter than `machine_words_talk`. */
-  machine_words: 9,
+  machine_words: 11,
   machine_words_talk: 2000,
   /** Silence of this length after a talk: the speaker waits for an answer. A machine may take as long a breath before its beep. */
   waits: 600,

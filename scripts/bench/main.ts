@@ -3,6 +3,7 @@ import { apiBench } from './api.ts';
 import { amdBench } from './amd.ts';
 import { attackBench } from './attack.ts';
 import { durabilityBench } from './durability.ts';
+import { engineBench } from './engine.ts';
 import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
@@ -15,6 +16,8 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   amd: (how = 'calls') => amdBench(how),
   attack: messages => attackBench(messages ? Number(messages) : undefined),
   durability: (rounds = '30') => durabilityBench(Number(rounds)),
+  engine: (calls = '100', hold_s = '300', measure_s = '10') =>
+    engineBench(Number(calls), Number(hold_s), Number(measure_s)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),

@@ -85,7 +85,7 @@ export const startScript = async (script: string, args: string[]): Promise<{ por
   throw new Error('the bare script stopped before it was ready');
 };
 
-const portOpen = async (port: number): Promise<void> => {
+export const portOpen = async (port: number): Promise<void> => {
   const { connect } = await import('node:net');
   for (let attempt = 0; attempt < 200; attempt++) {
     const open = await new Promise<boolean>(resolve => {

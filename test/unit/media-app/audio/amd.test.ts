@@ -50,10 +50,11 @@ const cases: [title: string, sounds: Sound[], result: string, latest: number][] 
   ['a short sentence is a person', [silence(300), ...words(4, 250, 100)], 'human', 2700],
   ['somebody who picks up slowly is a person', [silence(2500), voice(500)], 'human', 4000],
   ['a click before the word changes nothing', [silence(200), hiss(20, 9000), silence(400), voice(400)], 'human', 2000],
-  ['a speech without an end is a machine', [silence(300), voice(6000)], 'machine', 4500],
+  ['a speech without an end is a machine', [silence(300), voice(6000)], 'machine', 4700],
   ['a company that greets for three seconds and waits is a person', [silence(300), voice(2900)], 'human', 4000],
   ['a company that says its whole name and offers help is a person', [silence(300), voice(3700)], 'human', 5000],
-  ['many words in a row are a machine', [silence(300), ...words(12, 250, 150)], 'machine', 3800],
+  ['a person whose long greeting stutters on its way', [silence(300), ...words(9, 330, 120)], 'human', 5300],
+  ['many words in a row are a machine', [silence(300), ...words(14, 200, 100)], 'machine', 3600],
   [
     'a machine that takes a breath before its beep',
     [silence(300), voice(3300), silence(740), beep(500, 1000)],
