@@ -41,6 +41,8 @@ const MISSING: Record<ResourceType, { resource: string; reason: Reason }> = {
 interface Owned {
   customer_id: string;
   activeflow_id?: string | undefined;
+  /** What was recorded of it is part of its story. */
+  recording_ids?: string[] | undefined;
 }
 
 const findLive = async (
@@ -93,9 +95,9 @@ const events = defineRoute({
   reasons: ['INVALID_RESOURCE_TYPE', ...Object.values(MISSING).map(({ reason }) => reason)],
   async handle(request) {
     const { resource_type, resource_id } = request.params;
-    const { customer_id } = await load(request, resource_type, resource_id);
+    const { customer_id, recording_ids = [] } = await load(request, resource_type, resource_id);
     const activeflow_ids = resource_type === 'activeflows' ? [resource_id] : [];
-    const scope = { customer_id, resource_ids: [resource_id], activeflow_ids, everything: false };
+    const scope = { customer_id, resource_ids: [resource_id, ...recording_ids], activeflow_ids, everything: false };
     return readTimeline(request.context.db, scope, request.query);
   },
 });

@@ -95,6 +95,7 @@ export class Connect {
     if (leg.call.status === 'hangup') this.#ended(leg, leg.released ?? 'failure');
     leg.once('early', () => this.#hear(leg));
     leg.once('progressing', () => void this.#answered(leg));
+    leg.once('picked_up', by => void this.#pickedUp(by));
     leg.once('ended', cause => this.#ended(leg, cause));
   }
 
@@ -153,6 +154,14 @@ export class Connect {
       this.#caller.log.warn({ error: String(error) }, 'the legs could not be joined');
       this.#over.resolve();
     }
+  }
+
+  /** Another phone takes a leg that rings (RFC 3891 section 3): it is joined as if it had been dialled and had answered. */
+  async #pickedUp(by: CallSession): Promise<void> {
+    this.#legs.push(by);
+    this.#follow(by);
+    await by.answer().catch((error: unknown) => by.log.info({ error: String(error) }, 'gave up before the pick-up'));
+    if (this.#signal.aborted) await by.hangup('normal_clearing');
   }
 
   /** Early media: the media is joined before there is a conversation, and so a bridge. */

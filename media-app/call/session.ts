@@ -65,13 +65,23 @@ export interface NewCall {
   hops?: number;
 }
 
+interface CallEvents {
+  /** The ringing side is heard before the answer. */
+  early: [];
+  /** Another phone takes it while it rings; whoever listens joins the other one in its place. */
+  picked_up: [by: CallSession];
+  /** It is answered. */
+  progressing: [];
+  /** It is over and its record final. */
+  ended: [cause: ReleaseCause];
+}
+
 /**
  * One call: its record, its leg, its flow. Everything that happens to it goes through its mailbox, every change of
  * status through `callMachine`, every change at all through the state store.
  *
- * Emits `early` when the ringing side is heard before the answer, `progressing` when answered and `ended` (with the release cause) when it is over and its record final.
  */
-export class CallSession extends EventEmitter<{ early: []; progressing: []; ended: [cause: ReleaseCause] }> {
+export class CallSession extends EventEmitter<CallEvents> {
   readonly leg: Leg;
   readonly log: Log;
   readonly services: Services;

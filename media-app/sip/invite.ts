@@ -10,7 +10,7 @@ import { isAdmitted } from '../directory.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import type { Services } from '../services.ts';
-import { callOfDialog, takePlace } from '../transfer/replace.ts';
+import { callOfDialog, canBePickedUp, pickUp, takePlace } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { IncomingLeg } from './incoming-leg.ts';
 import type { Refusals } from './refusals.ts';
@@ -28,11 +28,14 @@ interface Arrival {
   customer_status: string;
   source: Address;
   destination: Address;
-  flow: FlowTemplate;
+  /** None for a call that whoever it is joined with decides about. */
+  flow?: FlowTemplate;
   /** Where its media must be to meet others; empty for anywhere. */
   media_server?: string;
   /** The call whose place it takes (RFC 3891). */
   replaces?: CallSession;
+  /** The call that it takes while that rings elsewhere (RFC 3891 section 3). */
+  picks_up?: CallSession;
 }
 
 /** What is known of an INVITE that is refused: for the log, and for the customer whom it concerns. */
@@ -150,11 +153,16 @@ export class InviteHandler {
     if (!replaced || customer_id !== customer.id) return this.#refuse(response, 481, {}, 'no dialog to replace');
     const { bridge, peer } = replaced;
     const facts = { call_id: replaced.id };
+    const source = address('extension', extension.extension, extension.extension);
+    if (canBePickedUp(replaced)) {
+      const media_server = replaced.endpoint?.server ?? '';
+      const whose = { customer_id, customer_status: customer.status };
+      return { ...whose, source, destination: replaced.call.source, media_server, picks_up: replaced };
+    }
     if (status !== 'progressing') return this.#refuse(response, 603, facts, 'the dialog to replace is over');
     if (dialog.early_only) return this.#refuse(response, 486, facts, 'the dialog to replace is answered');
     if (!bridge || !peer || bridge.inTransfer)
       return this.#refuse(response, 488, facts, 'the call to replace is in no conversation of two');
-    const source = address('extension', extension.extension, extension.extension);
     const destination = peer.call.direction === 'incoming' ? peer.call.source : peer.call.destination;
     const flow = inlineFlow(customer.id, [action('confbridge_join', { confbridge_id: bridge.id })]);
     const media_server = bridge.server;
@@ -354,10 +362,11 @@ export class InviteHandler {
 
   /** Nothing is awaited before the session listens to its leg: a CANCEL may come at any moment. */
   async #start(given: Arrival & { owner_id?: string; privacy: boolean }, leg: IncomingLeg): Promise<void> {
-    const { customer_id, source, destination, flow, owner_id, privacy, replaces } = given;
+    const { customer_id, source, destination, flow, owner_id, privacy, replaces, picks_up } = given;
     const now = timestamp();
     // A call that its flow answers at once need not ring first; its media is asked for while the records are written.
-    if (flow.actions[0]?.type === 'answer' || flow.actions[0]?.type === 'talk') leg.prepare();
+    const first = flow?.actions[0]?.type;
+    if (picks_up || first === 'answer' || first === 'talk') leg.prepare();
     else leg.ring();
     const session = new CallSession(this.#services, {
       leg,
@@ -379,5 +388,6 @@ export class InviteHandler {
     if (replaces) takePlace(session, replaces);
     session.log.info({ from: source.target, to: destination.target }, 'call came in');
     await session.create();
+    if (picks_up) pickUp(session, picks_up);
   }
 }

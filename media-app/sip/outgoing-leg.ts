@@ -7,6 +7,7 @@ import type { MakeEndpoint } from '../media/endpoint-supply.ts';
 import { offersOver } from '../media/offer-kind.ts';
 import { audioOffer, offerOnly } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
+import { type DialogName, earlyDialogOf } from './replaces.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 import type { SipAddress } from './seen-message.ts';
@@ -89,12 +90,21 @@ export class OutgoingLeg extends Leg {
   /** Settles when the media server has the early description; it must not come after that of the answer. */
   #early: Promise<void> | undefined;
   #place: Place | undefined;
+  /** The dialogs of provisional responses: a proxy may ring several phones at once (RFC 3261 section 12.1). */
+  readonly #ringing: DialogName[] = [];
 
   constructor(target: DialTarget, server: SipServer, log: Log) {
     super(server, log, addressOf(target.proxy || target.uri));
     this.#target = target;
     this.#server = server;
     this.once('released', () => this.#place?.leave());
+  }
+
+  /** Also an early dialog: we sent its INVITE, so whoever names it may have the call instead (RFC 3891 section 3). */
+  override isDialog(dialog: DialogName): boolean {
+    const early = ({ call_id, to_tag, from_tag }: DialogName) =>
+      call_id === dialog.call_id && to_tag === dialog.to_tag && from_tag === dialog.from_tag;
+    return super.isDialog(dialog) || (!this.dialog && this.#ringing.some(early));
   }
 
   /**
@@ -226,6 +236,8 @@ export class OutgoingLeg extends Leg {
     attempt.heard = true;
     if (attempt.given_up) return void attempt.request?.cancel();
     if (response.status !== 180 && response.status !== 183) return;
+    const dialog = earlyDialogOf(response);
+    if (dialog) this.#ringing.push(dialog);
     if (!this.#rang) this.emit('ringing');
     this.#rang = true;
     if (this.#wantsEarly && response.body) this.#early ??= this.#hear(response.body);

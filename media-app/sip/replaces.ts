@@ -19,6 +19,15 @@ export const parseReplaces = (text: string): DialogName | undefined => {
   return { call_id, to_tag, from_tag, early_only: parameters.some(one => one.toLowerCase() === 'early-only') };
 };
 
+const tagOf = (address: string): string | undefined => /;\s*tag=([^;\s]+)/i.exec(address)?.[1];
+
+/** The dialog of a provisional response as whoever sent it would name it; `undefined` while it has no tag of its own. */
+export const earlyDialogOf = (response: { get(name: string): string | undefined }): DialogName | undefined => {
+  const [to_tag, from_tag] = [tagOf(response.get('from') ?? ''), tagOf(response.get('to') ?? '')];
+  const call_id = response.get('call-id');
+  return call_id && to_tag && from_tag ? { call_id, to_tag, from_tag, early_only: true } : undefined;
+};
+
 /** Whom a REFER names, and the dialog that is to be replaced there (RFC 3515 section 2.1, RFC 5589 section 7). */
 export interface ReferTarget {
   uri: string;

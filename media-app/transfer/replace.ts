@@ -26,6 +26,16 @@ export const takePlace = (call: CallSession, replaced: CallSession): void => {
   });
 };
 
+/** Whether somebody waits for this call to be answered, whom another phone may talk to instead. */
+export const canBePickedUp = (call: CallSession): boolean =>
+  (call.call.status === 'dialing' || call.call.status === 'ringing') && call.listenerCount('picked_up') > 0;
+
+/** A new call takes one that rings; whoever waits for that one joins the two (`Connect`). One that came too late ends. */
+export const pickUp = (call: CallSession, ringing: CallSession): void => {
+  call.log.info({ picked_up: ringing.id }, 'picks up a call that rings elsewhere');
+  if (!canBePickedUp(ringing) || !ringing.emit('picked_up', call)) void call.hangup('normal_clearing');
+};
+
 /** Those who were chained to the replaced call must outlive it. */
 const succeed = async (calls: CallSession[], call: CallSession, replaced: CallSession): Promise<void> => {
   call.log.info({ replaced: replaced.id }, 'took the place of another call');

@@ -203,6 +203,13 @@ describe('a conference that is recorded', function () {
     );
     const [file] = await filesOf(recordingId);
     assert.equal(bodies[0], `${recordingId} confbridge ${id} ${file?.filename}`);
+    const path = `/timelines/conferences/${id}/events`;
+    const story = async () => (await office.stack.api<{ result: { event_type: string }[] }>('GET', path)).body.result;
+    const told = await eventually('the end of it in the story', story, all =>
+      all.some(one => one.event_type === 'recording_finished'),
+    );
+    const ofRecording = told.map(one => one.event_type).filter(type => type.startsWith('recording_'));
+    assert.deepEqual(ofRecording, ['recording_finished', 'recording_started']);
     server.closeAllConnections();
     await new Promise(resolve => server.close(resolve));
   });

@@ -142,6 +142,19 @@ describe('early media and early execution (voice-and-flows 6.4)', function () {
     },
   });
 
+  it('a caller who heard the far end before it refused hears what the flow then plays, answers of nobody', async () => {
+    const caller = await dials([connect([carrier]), tone(900), { type: 'beep' }, tone(1900)]);
+    const callee = await carrier.waitForCall({ ring: false });
+    callee.progress();
+    await caller.hearsOnly([1300]);
+    callee.reject(486);
+    await caller.hears(900);
+    await caller.hears(1900);
+    assert.equal(caller.times.answered, undefined, 'play answers nobody (6.3)');
+    const end = await caller.ended();
+    assert.deepEqual([end.by, end.status], ['refused', 486]);
+  });
+
   it('a call with early_execution runs its flow while it rings: its hangup takes the call back', async () => {
     await office.registered('1001', { incoming: { autoAnswer: true } });
     await office.ring('1001', [placed({ actions: [{ type: 'hangup' }], early_execution: true })]);

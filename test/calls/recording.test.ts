@@ -138,6 +138,14 @@ describe('a call that is recorded', function () {
     const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
     await eventually('both events', told, types => types.length === 2);
     assert.deepEqual(told(), ['recording_started', 'recording_finished']);
+    const path = `/timelines/calls/${call.id}/events`;
+    const story = (await office.stack.api<{ result: { event_type: string }[] }>('GET', path)).body.result;
+    const ofRecording = story.map(one => one.event_type).filter(type => type.startsWith('recording_'));
+    assert.deepEqual(
+      ofRecording,
+      ['recording_finished', 'recording_started'],
+      'in the story of the call, newest first',
+    );
     assert.equal(storedFiles(call).length, 4, 'in, out, mixed and their facts: no capture is left');
   });
 

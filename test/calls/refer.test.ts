@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { header } from '../../scripts/phone/sip-message.ts';
+import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -206,6 +207,69 @@ describe('a phone transfers by REFER (RFC 3515, 5589) and Replaces (RFC 3891)', 
       await Promise.all([taken.ended(), stays.ended()]);
     });
   }
+
+  it('an INVITE with Replaces picks up a phone that rings: that one stops, and the caller talks to whoever picked up', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const caller = await alice.dial(bob.name);
+    const ringing = await bob.waitForCall();
+    const taken = await carol.dial('1002', [{ name: 'replaces', value: `${replacesOf(ringing)};early-only` }]);
+    await Promise.all([taken.answered(), caller.answered()]);
+    const stopped = await ringing.ended();
+    assert.equal(stopped.by, 'them');
+    const [cancel] = bob.messages('CANCEL', 'received');
+    assert.match(cancel?.message.headers.map(({ value }) => value).join() ?? '', /Call completed elsewhere/);
+    await Promise.all([taken.hearsOnly([HZ.alice]), caller.hearsOnly([HZ.carol])]);
+    const again = await (await bob.dial('1001', [{ name: 'replaces', value: replacesOf(ringing) }])).ended();
+    assert.deepEqual([again.by, again.status], ['refused', 481], 'it rings no more');
+    await caller.hangup();
+    await taken.ended();
+  });
+
+  it('a phone that is answered in the moment another picks its call up: one of the two has it, the other ends', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    for (let round = 0; round < 4; round += 1) {
+      const caller = await alice.dial(bob.name);
+      const ringing = await bob.waitForCall();
+      const picking = carol.dial('1002', [{ name: 'replaces', value: replacesOf(ringing) }]);
+      await new Promise(resolve => setTimeout(resolve, round * 4));
+      if (ringing.state === 'ringing') ringing.answer();
+      const taken = await picking;
+      await caller.answered();
+      const left = await eventually(
+        'one who has the call',
+        () => [ringing, taken].filter(call => call.state !== 'ended'),
+        calls => calls.length === 1,
+      );
+      await caller.hearsOnly([left[0] === taken ? HZ.carol : HZ.bob]);
+      await caller.hangup();
+      await left[0]?.ended();
+    }
+  });
+
+  it('a REFER to a virtual number runs its flow for the party that is handed on', async () => {
+    const { alice, bob } = await transfers.phones('alice', 'bob');
+    const flow = await stack.api<{ id: string }>('POST', '/flows', {
+      name: 'announcement',
+      actions: [{ type: 'answer' }, { type: 'play', option: { stream_urls: ['tone_stream://%(60000,0,1900)'] } }],
+    });
+    const { welcome } = stack;
+    const number = (
+      await stack.api<{ result: { id: string; call_flow_id: string }[] }>(
+        'GET',
+        `/numbers?number=${encodeURIComponent(welcome.number)}`,
+      )
+    ).body.result[0];
+    assert(number);
+    const change = { call_flow_id: flow.body.id };
+    assert.equal((await stack.api('PUT', `/numbers/${number.id}`, change)).status, 200);
+    const talk = await transfers.talk(alice, bob);
+    assert.equal((await refer(talk.caller, `<sip:${welcome.number}@${domain}>`)).status, 202);
+    await talk.callee.hearsOnly([1900]);
+    await talk.caller.ended();
+    assert.equal((await newsOver(alice)).at(-1), '200 OK, over');
+    await talk.callee.hangup();
+    await stack.api('PUT', `/numbers/${number.id}`, { call_flow_id: number.call_flow_id });
+  });
 
   it('an INVITE with Replaces that names nothing to take is refused', async () => {
     const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
