@@ -174,6 +174,18 @@ describe('authentication', () => {
       assert.equal(await statusOf('/v1.0/accesskeys'), 403);
     });
 
+    it('a deleted accesskey is out with the next request, although others with it are under way', async () => {
+      const made = await api.request('POST', '/v1.0/accesskeys', { name: 'short-lived' });
+      const credentials = { accesskey: String(made.body['token']) };
+      const ask = (count: number) =>
+        Promise.all(Array.from({ length: count }, () => api.request('GET', '/v1.0/tags', undefined, { credentials })));
+      assert.deepEqual(new Set((await ask(10)).map(({ status }) => status)), new Set([200]));
+      const underWay = ask(10);
+      await api.request('DELETE', `/v1.0/accesskeys/${String(made.body['id'])}`);
+      assert.deepEqual(new Set((await ask(10)).map(reasonOf)), new Set(['INVALID_CREDENTIALS']));
+      await underWay;
+    });
+
     it('a deleted agent is out at once', async () => {
       await api.database.db('agents').update({ tm_delete: '2026-01-01 00:00:00.000000' });
       const answer = await get(`/v1.0/flows?token=${token}`);
