@@ -186,38 +186,6 @@ describe('stored resources', () => {
     });
   });
 
-  describe('accesskeys', () => {
-    it('show their token once, work at once and are refused once deleted', async () => {
-      const key = await create('/accesskeys', { name: 'CI' });
-      const token = String(key['token']);
-      assert.match(token, /^[a-z]{2}_[A-Za-z0-9_-]{32}$/);
-      assert.equal(key['token_prefix'], token.slice(0, 11));
-      const path = `/v1.0/accesskeys/${String(key['id'])}`;
-      const again = await api.request('GET', path, undefined, { credentials: { accesskey: token } });
-      assert.deepEqual([again.status, 'token' in again.body], [200, false]);
-      await api.request('DELETE', path);
-      const refused = await api.request('GET', path, undefined, { credentials: { accesskey: token } });
-      assert.deepEqual([refused.status, reasonOf(refused)], [401, 'INVALID_CREDENTIALS']);
-    });
-
-    it('are stored as a hash only and tell no event', async () => {
-      const before = await lastEvent();
-      const { token } = await create('/accesskeys', {});
-      const rows = await api.database.db('accesskeys').select('*');
-      assert.equal(JSON.stringify(rows).includes(String(token)), false);
-      assert.deepEqual(await lastEvent(), before);
-    });
-
-    it('end when they expire, a day away at least', async () => {
-      const { token } = await create('/accesskeys', { expire: 86_400 });
-      await api.database.db('accesskeys').whereNot('name', 'Home').update({ tm_expire: timestamp() });
-      const answer = await api.request('GET', '/v1.0/flows', undefined, { credentials: { accesskey: String(token) } });
-      assert.equal(reasonOf(answer), 'INVALID_CREDENTIALS');
-      for (const expire of [0, -1, 86_399])
-        assert.equal(reasonOf(await api.request('POST', '/v1.0/accesskeys', { expire })), 'INVALID_ARGUMENT');
-    });
-  });
-
   describe('the account', () => {
     it('has switches of its own', async () => {
       const changed = await api.request('PUT', '/v1.0/customer/metadata', { rtp_debug: true });

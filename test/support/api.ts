@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { pino, type Logger } from 'pino';
+import { TrunklineClient } from '../../client/client.ts';
+import { TrunklineError } from '../../client/error.ts';
 import { startApp, type App } from '../../control-api/app.ts';
 import { readConfig } from '../../control-api/config.ts';
 import type { Welcome } from '#contract/welcome';
@@ -156,4 +158,29 @@ export const apiOfTests = (environment: Record<string, string> = {}, log?: Logge
   // Nothing stands when the start failed, which has been told.
   after(() => ('stop' in api ? api.stop() : undefined));
   return api;
+};
+
+/** The typed client on a control-api of a test; what it is answered is checked against the OpenAPI document too. */
+export const clientOf = (
+  api: TestApi,
+  credentials: ApiRequest['credentials'] = { accesskey: api.welcome.accesskey },
+): TrunklineClient => {
+  const checked: typeof fetch = async (url, init) => {
+    const response = await fetch(url, init);
+    const isJson = response.headers.get('content-type')?.includes('json') ?? false;
+    const body: unknown = isJson ? await response.clone().json() : {};
+    checkAnswer(init?.method ?? 'GET', new URL(url instanceof Request ? url.url : url).pathname, response.status, body);
+    return response;
+  };
+  return new TrunklineClient({ base_url: api.url, retries: 0, fetch: checked, ...credentials });
+};
+
+/** The reason that the typed client rejects with; fails when it does not. */
+export const refusalOf = async (asked: Promise<unknown>): Promise<unknown> => {
+  const outcome = await asked.then(
+    answer => assert.fail(`not refused: ${JSON.stringify(answer)}`),
+    (error: unknown) => error,
+  );
+  if (outcome instanceof TrunklineError) return outcome.reason;
+  throw outcome;
 };
