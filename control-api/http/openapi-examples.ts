@@ -13,7 +13,15 @@ const BY_NAME: [name: RegExp, value: string][] = [
   [/^(email|username)$/, 'someone@example.com'],
   [/^topic$/, `customer_id:${ID}:flow:${ID}`],
   [/^event_type$/, 'flow_updated'],
-  [/number$/, '+15550100000'],
+  [/number$|^target$/, '+15550100000'],
+  [/^extension$/, '1001'],
+  [/^first_name$/, 'Ada'],
+  [/^last_name$/, 'Lovelace'],
+  [/^display_name$/, 'Ada Lovelace'],
+  [/^domain_name$/, 'office'],
+  [/^password$/, 'correct horse'],
+  [/^engine_model$/, 'openai.gpt-4o'],
+  [/^init_prompt$/, 'You answer the phone of a hotel.'],
   [/^name$/, 'Reception'],
   [/^detail$/, 'What it is for.'],
 ];
@@ -53,14 +61,14 @@ const DEEPEST = 8;
 
 /**
  * A value that a JSON Schema takes, for people to see its shape. `parts` are the schemas that references lead to. Only
- * what is required of a request is in it, and everything of an answer, because an answer requires all it shows.
+ * what is required of a request is in it, or its first fields where nothing is; and everything of an answer, because an answer requires all it shows.
  */
 export const exampleOf = (schema: Json, parts: Json, name = '', depth = 0): unknown => {
   const reference = /^#\/components\/schemas\/(.+)$/.exec(String(schema['$ref']))?.[1];
   if (reference !== undefined) return exampleOf(parts[reference] as Json, parts, name, depth + 1);
   if ('const' in schema) return schema['const'];
-  const [choice] = (schema['enum'] ?? []) as unknown[];
-  if (choice !== undefined) return choice;
+  const words = (schema['enum'] ?? []) as unknown[];
+  if (words.length > 0) return words.find(word => word === 'tel') ?? words[0];
   const [variant] = (schema['anyOf'] ?? schema['oneOf'] ?? []) as Json[];
   if (variant) return exampleOf(variant, parts, name, depth + 1);
   return plainOf(schema, parts, name, depth);
@@ -77,7 +85,7 @@ const plainOf = (schema: Json, parts: Json, name: string, depth: number): unknow
     }
     case 'integer':
     case 'number':
-      return Math.max(1, Number(schema['minimum'] ?? 1));
+      return schema['default'] ?? Math.max(1, Number(schema['minimum'] ?? 1));
     case 'boolean':
       return true;
     case 'string':
@@ -87,9 +95,13 @@ const plainOf = (schema: Json, parts: Json, name: string, depth: number): unknow
   }
 };
 
+/** How many fields are shown of what may be left out altogether. */
+const SHOWN = 3;
+
 const objectOf = (schema: Json, parts: Json, depth: number): Json => {
   const fields = Object.entries((schema['properties'] ?? {}) as Record<string, Json>);
   const required = (schema['required'] ?? []) as string[];
-  const chosen = fields.filter(([field]) => required.includes(field));
+  const needed = fields.filter(([field]) => required.includes(field));
+  const chosen = needed.length > 0 ? needed : fields.slice(0, SHOWN);
   return Object.fromEntries(chosen.map(([field, part]) => [field, exampleOf(part, parts, field, depth + 1)]));
 };

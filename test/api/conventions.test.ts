@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { z } from 'zod';
 import type { Route } from '../../control-api/http/route.ts';
 import { routes } from '../../control-api/routes.ts';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { apiOfTests, type Answer } from '../support/api.ts';
 
 /** The name of a query parameter that takes any text, of a route that has one. */
 const textFilter = ({ query }: Route): string | undefined =>
@@ -13,12 +13,7 @@ const textFilter = ({ query }: Route): string | undefined =>
 const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
 
 describe('conventions of the API', () => {
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const nowhere = '7d0ec9ac-3ba8-4b9d-9c3b-0a4b3f6f0a11';
 

@@ -1,15 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { apiOfTests } from '../support/api.ts';
 
 describe('the first start', () => {
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   it('writes the facts to a file that only its owner reads', async () => {
     const { mode } = await stat(join(api.dataDir, 'welcome.json'));

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { apiOfTests, type Answer } from '../support/api.ts';
 import { addCustomer, reasonOf } from '../support/people.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -39,12 +39,7 @@ const AI = {
 const RAG = { name: 'Manuals' };
 
 describe('records of the contact centre, of messaging and of AI', () => {
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const ask = (method: string, path: string, body?: unknown): Promise<Answer> =>
     api.request(method, `/v1.0${path}`, body);

@@ -1,18 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER, timestamp } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { apiOfTests, type Answer } from '../support/api.ts';
 
 type Json = Record<string, unknown>;
 const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 
 describe('stored resources', () => {
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const create = async (path: string, body: Json): Promise<Json> => {
     const answer = await api.request('POST', `/v1.0${path}`, body);

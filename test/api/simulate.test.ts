@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { newId } from '#contract/ids';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { apiOfTests, type Answer } from '../support/api.ts';
 
 type Json = Record<string, unknown>;
 const errorOf = (answer: Answer): Json => answer.body['error'] as Json;
@@ -16,12 +16,7 @@ const hello = { type: 'talk', option: { text: 'Hello ${name}' } };
 const bob = { type: 'extension', target: '1001' };
 
 describe('simulating flows', () => {
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const post = (path: string, body: Json, options = {}): Promise<Answer> =>
     api.request('POST', `/v1.0${path}`, body, options);

@@ -9,7 +9,7 @@ import { fromDate, NEVER } from '#contract/time';
 import { Downloads } from '../../control-api/downloads.ts';
 import { storedFileSweep } from '../../control-api/jobs/stored-files.ts';
 import { FolderVault } from '../../control-api/storage/folder-vault.ts';
-import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { apiOfTests, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { startBucket, type TestBucket } from '../support/bucket.ts';
 import { eventually } from '../support/eventually.ts';
 import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
@@ -32,12 +32,7 @@ const form = (contents?: Buffer | string, type = 'rag', filename = 'notes.txt'):
 
 describe('stored files', function () {
   this.timeout(30_000);
-  let api: TestApi;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const at = (method: string, path: string, options: ApiRequest = {}) =>
     api.request(method, `/v1.0${path}`, undefined, options);
