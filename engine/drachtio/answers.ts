@@ -1,11 +1,12 @@
-import { header, headerOf, responseTo, type SipResponse } from '../sip/message.ts';
+import { header, headerOf, responseTo, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { tagOf } from '../sip/uri.ts';
 import { echoResponse } from './announce.ts';
 import type { App } from './app.ts';
 import { contactValue, CONTENT_TYPE_MISSING, missingContentType, localOf, ownHeaders } from './complete.ts';
 import { refuse, release } from './incoming.ts';
-import type { Core, Incoming } from './records.ts';
+import type { Core, Dialog, Incoming } from './records.ts';
 import { hasToWait, insist, isReliable, number, takesReliable } from './reliable.ts';
+import { grant, prolong } from './session-timer.ts';
 import { renew } from './subscriptions.ts';
 
 /** What the server takes from the request or decides itself, whatever the application wrote. */
@@ -52,6 +53,7 @@ function compose(core: Core, incoming: Incoming, given: SipResponse): SipRespons
   if (type) response.headers.push(header('Content-Type', type));
   const contact = headerOf(response, 'contact');
   if (incoming.dialog && contact !== undefined && request.method === 'INVITE') incoming.dialog.contact = contact;
+  if (incoming.dialog && given.status >= 200) grant(core, incoming.dialog, request, response);
   return response;
 }
 
@@ -87,7 +89,15 @@ function settle(core: Core, incoming: Incoming, response: SipResponse): void {
   const { dialog, request } = incoming;
   const success = response.status < 300;
   if (success && dialog?.begunBy === incoming) dialog.state = 'confirmed';
-  if (success && dialog) renew(core, dialog, request, response);
+  if (success && dialog) lasts(core, dialog, request, response);
   if (success && request.method === 'REGISTER') core.registered.remember(request, response, incoming.source);
   release(core, incoming);
+}
+
+/** A 2xx prolongs what runs out by itself, and tells what our media are. */
+function lasts(core: Core, dialog: Dialog, request: SipRequest, response: SipResponse): void {
+  const describes = request.method === 'INVITE' || request.method === 'UPDATE';
+  if (describes && response.body.length > 0) dialog.description = response.body;
+  renew(core, dialog, request, response);
+  prolong(core, dialog, request.method, response, 'uas');
 }

@@ -1,12 +1,13 @@
 import { Alarms } from '../sip/timers.ts';
 import type { Dialog } from './records.ts';
 
-type Begun = Omit<Dialog, 'state' | 'begunBy' | 'invite' | 'update' | 'held' | 'alarms'>;
+type Begun = Omit<Dialog, 'state' | 'begunBy' | 'invite' | 'update' | 'held' | 'description' | 'session' | 'alarms'>;
 
 /** A dialog that has just begun: early, and nothing has happened in it. */
 export const begunDialog = (given: Begun): Dialog => ({
   ...given,
-  ...{ state: 'early', begunBy: undefined, invite: undefined, update: undefined, held: [], alarms: new Alarms() },
+  ...{ state: 'early', begunBy: undefined, invite: undefined, update: undefined },
+  ...{ held: [], description: Buffer.alloc(0), session: undefined, alarms: new Alarms() },
 });
 
 /** The wait is over, one way or the other. */

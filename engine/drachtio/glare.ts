@@ -42,6 +42,10 @@ function objectionToUpdate(dialog: Dialog, request: SipRequest): Objection | und
   return theirs.some(waitsForAnswer) ? comeAgain() : undefined;
 }
 
+/** Whether an INVITE or UPDATE is under way in it, from either side. */
+export const isBusy = (dialog: Dialog): boolean =>
+  isOpen(dialog.invite) || isOpen(dialog.update) || openOf(dialog).length > 0;
+
 const isOpen = (one: Outgoing | undefined): one is Outgoing => one !== undefined && one.final === undefined;
 
 const hasOpenOffer = (one: Outgoing | undefined): boolean =>

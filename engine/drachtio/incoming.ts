@@ -12,6 +12,7 @@ import { objectionTo } from './glare.ts';
 import { endByServer } from './in-dialog.ts';
 import type { Core, Dialog, Incoming } from './records.ts';
 import { confirmedBy, relent } from './reliable.ts';
+import { tooShort } from './session-timer.ts';
 import { endsSubscription } from './subscriptions.ts';
 import { peerOfRequest } from './target.ts';
 
@@ -85,7 +86,7 @@ function receiveInDialog(
 ): void {
   const app = dialog.app;
   if (!app?.alive) return receiveForNobody(core, dialog, transaction);
-  const objection = objectionTo(dialog, request);
+  const objection = objectionTo(dialog, request) ?? tooShort(core, request);
   if (objection) return answer(transaction, objection.status, objection.headers);
   if (dialog.state === 'early' && APART_WHILE_EARLY.has(request.method))
     return receiveEarly(core, dialog, app, transaction, request, source);

@@ -1,17 +1,39 @@
+import { randomUUID } from 'node:crypto';
 import { listOf } from '../sip/grammar.ts';
-import type { Source } from '../sip/hop.ts';
-import { headerOf, headersOf, newTag, responseTo, type SipResponse } from '../sip/message.ts';
+import type { Hop, Source } from '../sip/hop.ts';
+import { cseqOf, headerOf, headersOf, newTag, responseTo, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceOwn } from './announce.ts';
 import { runHeld } from './dialogs.ts';
 import { dialogRequest, routesOfResponse, sendBye } from './in-dialog.ts';
 import type { Core, Dialog, Outgoing } from './records.ts';
 import { expectPrack, isOutOfTurn } from './reliable.ts';
+import { prolong } from './session-timer.ts';
 import { endsSubscription, losesSubscription, renew } from './subscriptions.ts';
 import { nextHop, peerOfResponse } from './target.ts';
 
-/** Follows a request of an application to its end. */
-export function watch(core: Core, outgoing: Outgoing): void {
+/** A request, where it goes, and who wants to know what comes of it: an application or `own`. */
+interface Launch extends Pick<Outgoing, 'app' | 'own' | 'dialog' | 'initial'> {
+  request: SipRequest;
+  hop: Hop;
+}
+
+/** Sends a request of an application, or of the server itself, and follows it to its end. */
+export function launch(core: Core, { request, hop, ...whose }: Launch): Outgoing {
+  const { method } = request;
+  const transaction = core.stack.request(request, { nextHop: hop });
+  const reliable = { agreed: false, rseqs: new Map<string, number>(), unconfirmed: [] };
+  const state = { final: undefined, cancelled: false, tag: undefined, ack: undefined, ...reliable };
+  const seq = cseqOf(request)?.number ?? 0;
+  const outgoing: Outgoing = { id: randomUUID(), transaction, method, seq, ...whose, ...state };
+  core.outgoing.set(outgoing.id, outgoing);
+  if (whose.dialog && method === 'INVITE') whose.dialog.invite = outgoing;
+  if (whose.dialog && method === 'UPDATE') whose.dialog.update = outgoing;
+  watch(core, outgoing);
+  return outgoing;
+}
+
+function watch(core: Core, outgoing: Outgoing): void {
   const { transaction } = outgoing;
   transaction.on('response', (response, source) => receiveResponse(core, outgoing, response, source));
   transaction.on('timeout', () => failed(core, outgoing, 408));
@@ -29,7 +51,8 @@ function failed(core: Core, outgoing: Outgoing, status: number): void {
   const known = tagOf(headerOf(request, 'to')) !== undefined;
   const response = responseTo(request, status, undefined, known ? {} : { To: to });
   conclude(core, outgoing, status);
-  announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);
+  outgoing.own?.(response);
+  if (outgoing.app) announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);
 }
 
 function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
@@ -41,11 +64,21 @@ function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, 
   expectPrack(outgoing, response);
   if (response.body.length > 0 && response.status < 300 && headerOf(response, 'rseq')) outgoing.agreed = true;
   if (response.status >= 200) conclude(core, outgoing, response.status);
-  if (response.status >= 200 && outgoing.dialog) renew(core, outgoing.dialog, outgoing.transaction.request, response);
-  if (outgoing.dialog?.app === undefined && outgoing.method === 'INVITE')
+  if (response.status >= 200 && response.status < 300) accepted(core, outgoing, response);
+  if (outgoing.own) return outgoing.own(response);
+  if (!outgoing.app || (outgoing.dialog?.app === undefined && outgoing.method === 'INVITE'))
     return unwanted(core, outgoing, response, source);
   announce(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, source);
   if (outgoing.initial && outgoing.dialog?.state === 'confirmed') runHeld(outgoing.dialog);
+}
+
+/** A 2xx prolongs what runs out by itself: subscriptions and sessions. */
+function accepted(core: Core, { dialog, method, transaction }: Outgoing, response: SipResponse): void {
+  if (!dialog) return;
+  const { request } = transaction;
+  if ((method === 'INVITE' || method === 'UPDATE') && request.body.length > 0) dialog.description = request.body;
+  renew(core, dialog, request, response);
+  prolong(core, dialog, method, response, 'uac');
 }
 
 /** What the first responses tell about the other side (RFC 3261 12.1.2). The 2xx has the last word over provisionals. */

@@ -8,6 +8,7 @@ import type { ServerTransaction } from '../sip/transactions/server.ts';
 import type { App, Apps } from './app.ts';
 import type { Dialogs } from './dialogs.ts';
 import type { RegisteredContacts } from './registered.ts';
+import type { Session } from './session-timer.ts';
 
 /** A dialog or the beginning of one (RFC 3261 12). `local` and `remote` are From/To values with their tags. */
 export interface Dialog {
@@ -40,6 +41,10 @@ export interface Dialog {
   update: Outgoing | undefined;
   /** What has to wait: a BYE for the ACK (RFC 3261 15), a NOTIFY for the answer to SUBSCRIBE. Run when the wait is over. */
   held: (() => void)[];
+  /** What we said of our media last; empty before we said anything. */
+  description: Buffer;
+  /** Undefined while nobody has to give signs of life. */
+  session: Session | undefined;
   /** Its own clocks: the end of a subscription, the refresh of a session. */
   alarms: Alarms;
 }
@@ -66,11 +71,14 @@ export interface Incoming {
   waiting: (() => void)[];
 }
 
-/** A request of an application on its way. */
+/** A request of an application, or of the server itself, on its way. */
 export interface Outgoing {
   id: string;
   transaction: ClientTransaction;
-  app: App;
+  /** Undefined for a request of the server itself. */
+  app: App | undefined;
+  /** Hears the responses to a request of the server itself. */
+  own: ((response: SipResponse) => void) | undefined;
   method: string;
   seq: number;
   dialog: Dialog | undefined;
@@ -98,6 +106,10 @@ export interface Core {
   incoming: Map<string, Incoming>;
   outgoing: Map<string, Outgoing>;
   alarms: Alarms;
+  /** What session timers do when they ring. */
+  sessions: { refresh(dialog: Dialog): void; expire(dialog: Dialog): void };
+  /** The shortest session we grant (Min-SE). */
+  minSessionSeconds: number;
   orphanGraceMs: number;
   log: SipLog;
 }

@@ -25,9 +25,10 @@ import {
 import { begunDialog } from './dialogs.ts';
 import { awaitsAck } from './incoming.ts';
 import { dialogRequest, endByServer } from './in-dialog.ts';
-import { watch } from './outcome.ts';
+import { launch } from './outcome.ts';
 import type { Core, Dialog, Outgoing } from './records.ts';
 import { forkOf } from './reliable.ts';
+import { sessionHeaders } from './session-timer.ts';
 import { nextHop } from './target.ts';
 
 /** Written by the server, whatever the application gave (the ones it may give are read first). */
@@ -52,7 +53,7 @@ export function sendNew(core: Core, app: App, messageId: string, route: string, 
   const dialog = beginsDialog(request) ? newDialog(app, request, hop, local) : undefined;
   if (dialog && core.dialogs.byId(dialog.id)) return app.nok(messageId, 'Error creating leg');
   if (dialog) core.dialogs.add(dialog);
-  launch(core, app, messageId, request, hop, dialog, true);
+  launchFor(core, app, messageId, { request, hop, dialog, initial: true });
 }
 
 /** Explicit next hop, else the connection a phone registered over, else the request URI. */
@@ -102,26 +103,14 @@ function newDialog(app: App, request: SipRequest, hop: Hop, local: Local): Dialo
 }
 
 /** Sends, and answers OK in the same breath, so that no response can overtake the OK. */
-function launch(
-  core: Core,
-  app: App,
-  messageId: string,
-  request: SipRequest,
-  hop: Hop,
-  dialog: Dialog | undefined,
-  initial: boolean,
-): void {
-  const transaction = core.stack.request(request, { nextHop: hop });
-  const seq = cseqOf(request)?.number ?? 0;
-  const reliable = { agreed: false, rseqs: new Map<string, number>(), unconfirmed: [] };
-  const state = { final: undefined, cancelled: false, tag: undefined, ack: undefined, ...reliable };
-  const { method } = request;
-  const outgoing: Outgoing = { id: randomUUID(), transaction, app, method, seq, dialog, initial, ...state };
-  core.outgoing.set(outgoing.id, outgoing);
-  if (dialog && method === 'INVITE') dialog.invite = outgoing;
-  if (dialog && method === 'UPDATE') dialog.update = outgoing;
-  watch(core, outgoing);
-  echoRequest(core, app, messageId, outgoing.id, transaction.request, hop);
+function launchFor(core: Core, app: App, messageId: string, what: Pick<Outgoing, 'dialog' | 'initial'> & Way): void {
+  const { id, transaction } = launch(core, { ...what, app, own: undefined });
+  echoRequest(core, app, messageId, id, transaction.request, what.hop);
+}
+
+interface Way {
+  request: SipRequest;
+  hop: Hop;
 }
 
 /** A request of the application inside one of its dialogs. The URI it gives is a placeholder. */
@@ -152,13 +141,16 @@ export function sendInDialog(
   }
   const seq = Math.max(cseqOf(given)?.number ?? 0, dialog.localSeq + 1);
   dialog.localSeq = seq;
-  launch(core, app, messageId, dialogRequest(towards, given.method, seq, own, given.body), hop, dialog, false);
+  if (!own.some(one => one.key === 'session-expires')) own.push(...sessionHeaders(core, dialog, given.method));
+  const request = dialogRequest(towards, given.method, seq, own, given.body);
+  launchFor(core, app, messageId, { request, hop, dialog, initial: false });
 }
 
 /** ACK to a 2xx: sent without a transaction, and again whenever the 2xx is repeated (RFC 3261 13.2.2.4). */
 function sendAck(core: Core, app: App, messageId: string, dialog: Dialog, hop: Hop, request: SipRequest): void {
   core.stack.send(request, hop);
   if (dialog.invite) dialog.invite.ack = { request, hop };
+  if (request.body.length > 0) dialog.description = request.body;
   echoRequest(core, app, messageId, randomUUID(), request, hop);
   if (dialog.invite?.cancelled && dialog.invite.initial)
     endByServer(core, dialog, 'ACK-BYE due to cancel race condition');

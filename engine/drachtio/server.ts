@@ -9,8 +9,9 @@ import { announceLost } from './announce.ts';
 import { Apps } from './app.ts';
 import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
-import type { Core } from './records.ts';
+import type { Core, Incoming, Outgoing } from './records.ts';
 import { RegisteredContacts } from './registered.ts';
+import { Sessions } from './sessions.ts';
 
 export interface SipServerConfig {
   /** Address to bind for SIP; 0.0.0.0 is allowed. */
@@ -26,6 +27,8 @@ export interface SipServerConfig {
   /** Needed for TLS and WSS. */
   certificates?: Certificates;
   admin: AdminConfig;
+  /** The shortest session that is granted, in seconds (RFC 4028 5); default 90. */
+  minSessionSeconds?: number;
   /** How long calls outlive their application, in ms; default 3000. */
   orphanGraceMs?: number;
   timers?: Partial<SipTimers>;
@@ -46,6 +49,7 @@ export interface SipServer {
 }
 
 const GRACE_MS = 3000;
+const MIN_SESSION_SECONDS = 90;
 
 /**
  * Starts a SIP server that applications reach by drachtio's admin protocol. Rejects with a sentence, and leaves nothing
@@ -89,12 +93,16 @@ function extraPorts(stack: SipStack): ExtraPorts {
 }
 
 function newCore(stack: SipStack, config: SipServerConfig): Core {
-  return {
+  const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
-    ...{ incoming: new Map(), outgoing: new Map(), alarms: new Alarms() },
+    ...{ incoming: new Map<string, Incoming>(), outgoing: new Map<string, Outgoing>(), alarms: new Alarms() },
+    minSessionSeconds: config.minSessionSeconds ?? MIN_SESSION_SECONDS,
     orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,
     log: config.log ?? silentLog,
   };
+  const sessions = new Sessions(() => core);
+  const core: Core = { ...parts, sessions };
+  return core;
 }
 
 /** With port 0 TCP gets a port first and UDP follows it; if that one is taken another is tried. */
