@@ -8,6 +8,7 @@ import { App } from './app.ts';
 import { frame, FrameReader } from './frame.ts';
 import { abandon } from './orphans.ts';
 import type { Core } from './records.ts';
+import { serveProxy } from './proxy/serve.ts';
 import { sendCancel, sendInDialog, sendNew } from './requests.ts';
 
 /** drachtio-srf pings from v0.8.2 on and parses no more than the three numbers. */
@@ -120,7 +121,7 @@ class Session {
   #serve(app: App, id: string, kind: string, fields: string[], text: string): void {
     if (kind === 'sip') return serveSip(this.#core, app, id, fields, text);
     if (kind === 'ping') return app.ok(id, 'pong');
-    if (kind === 'proxy') return app.nok(id, 'error proxying request: this server does not proxy');
+    if (kind === 'proxy') return serveProxy(this.#core, app, id, fields, text);
     if (kind === 'route' && app.verbs.size < MOST_VERBS) app.verbs.add((fields[0] ?? '').toLowerCase());
     else if (kind === 'remove_route') app.verbs.delete((fields[0] ?? '').toLowerCase());
     else return this.#reject(id, 'Unknown message type');

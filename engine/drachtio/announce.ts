@@ -58,6 +58,12 @@ export function announceOwn(app: App, id: string, dialogId: string, message: Sip
   hand(app, `network|0|${protocolOf(hop)}||0`, `${id}|${field(dialogId)}`, message);
 }
 
+/** What a target of a proxied request said; more may follow. Without a source it was made by the server. */
+export function announceProgress(app: App, answered: string, response: SipMessage, source: Source | undefined): void {
+  const origin = source ? originOf(source) : 'network|0|||0';
+  app.ok(answered, `${origin}|${timeOfDay()}|||continue\r\n${serialize(response).toString()}`);
+}
+
 /** The notice of a BYE the server has sent on its own. */
 export function announceBye(core: Core, app: App, dialogId: string, message: SipMessage, hop: Hop): void {
   hand(app, `application|${ownOrigin(core, message, hop)}`, `unsolicited|${field(dialogId)}`, message);

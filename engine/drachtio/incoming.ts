@@ -10,6 +10,7 @@ import { contactValue, localOf } from './complete.ts';
 import { begunDialog, runHeld } from './dialogs.ts';
 import { objectionTo } from './glare.ts';
 import { endByServer } from './in-dialog.ts';
+import { handOn, handOnAck, passesThrough } from './proxy/in-dialog.ts';
 import type { Core, Dialog, Incoming } from './records.ts';
 import { confirmedBy, relent } from './reliable.ts';
 import { tooShort } from './session-timer.ts';
@@ -34,6 +35,7 @@ export function receiveRequest(core: Core, transaction: ServerTransaction, reque
   const toTag = tagOf(headerOf(request, 'to'));
   const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
   if (dialog) receiveInDialog(core, dialog, transaction, request, source);
+  else if (passesThrough(core, request)) handOn(core, transaction);
   else if (ONLY_IN_DIALOG.has(request.method) || (toTag !== undefined && NEEDS_DIALOG.has(request.method)))
     answer(transaction, 481);
   else if (request.method === 'INVITE') receiveInvite(core, transaction, request, source);
@@ -231,6 +233,7 @@ export const awaitsAck = ({ state, method, begunBy }: Dialog): boolean =>
 export function receiveAck(core: Core, request: SipRequest, source: Source): void {
   const toTag = tagOf(headerOf(request, 'to'));
   const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
+  if (!dialog && passesThrough(core, request)) return handOnAck(core, request);
   if (!dialog?.app) return;
   const invite = dialog.begunBy;
   const first = invite && !invite.acknowledged && cseqOf(invite.request)?.number === cseqOf(request)?.number;

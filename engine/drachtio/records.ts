@@ -7,6 +7,7 @@ import type { ClientTransaction } from '../sip/transactions/client.ts';
 import type { ServerTransaction } from '../sip/transactions/server.ts';
 import type { App, Apps } from './app.ts';
 import type { Dialogs } from './dialogs.ts';
+import type { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import type { RegisteredContacts } from './registered.ts';
 import type { Session } from './session-timer.ts';
 
@@ -103,6 +104,7 @@ export interface Core {
   apps: Apps;
   dialogs: Dialogs;
   registered: RegisteredContacts;
+  proxied: ProxiedDialogs;
   incoming: Map<string, Incoming>;
   outgoing: Map<string, Outgoing>;
   alarms: Alarms;

@@ -10,6 +10,7 @@ import { Apps } from './app.ts';
 import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
 import type { Core, Incoming, Outgoing } from './records.ts';
+import { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import { RegisteredContacts } from './registered.ts';
 import { Sessions } from './sessions.ts';
 
@@ -95,6 +96,7 @@ function extraPorts(stack: SipStack): ExtraPorts {
 function newCore(stack: SipStack, config: SipServerConfig): Core {
   const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
+    proxied: new ProxiedDialogs(),
     ...{ incoming: new Map<string, Incoming>(), outgoing: new Map<string, Outgoing>(), alarms: new Alarms() },
     minSessionSeconds: config.minSessionSeconds ?? MIN_SESSION_SECONDS,
     orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,

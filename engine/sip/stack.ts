@@ -179,6 +179,12 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.#layer.send(message, hop, error => this.#log.debug({ err: error, hop }, 'stateless message not sent'));
   }
 
+  /** Sends somebody else's request on without state: an ACK that came by (RFC 3261 16.6). */
+  forward(request: SipRequest, hop: Hop): void {
+    this.#stamp(request, hop, newBranch());
+    this.send(request, hop);
+  }
+
   #stamp(request: SipRequest, hop: Hop, branch: string): void {
     const local = this.#layer.localFor(hop) ?? { host: 'invalid', port: 0 };
     const rport = hop.transport === 'udp' ? ';rport' : '';
@@ -186,7 +192,9 @@ export class SipStack extends EventEmitter<StackEvents> {
     const via = header('Via', `SIP/2.0/${hop.transport.toUpperCase()} ${sentBy}${rport};branch=${branch}`);
     const hasLimit = headerOf(request, 'max-forwards') !== undefined;
     const limit = hasLimit ? [] : [header('Max-Forwards', '70')];
-    request.headers = [via, ...limit, ...request.headers.filter(one => one.key !== 'via')];
+    // A Via of our own is replaced, those of whom we forward for stay below it (RFC 3261 16.6 step 8).
+    const others = request.headers.filter(one => one.key !== 'via' || !one.value.endsWith(`;branch=${branch}`));
+    request.headers = [via, ...limit, ...others];
   }
 
   #received(parsed: Parsed, source: Source): void {
@@ -282,7 +290,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     transaction.respond(responseTo(request, 200, undefined, { To: invite.taggedTo }));
     if (invite.answered) return;
     invite.emit('cancel', request, source);
-    invite.respond(responseTo(invite.request, 487));
+    if (!invite.answersCancel) invite.respond(responseTo(invite.request, 487));
   }
 }
 

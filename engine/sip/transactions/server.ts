@@ -20,6 +20,8 @@ interface ServerEvents {
 export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   readonly request: SipRequest;
   readonly source: Source;
+  /** Its user answers a CANCEL in his own time, and the stack says no 487 (RFC 3261 16.10). */
+  answersCancel = false;
   /** To tag put on responses that bring none. */
   localTag = newTag();
   protected readonly wire: Wire;

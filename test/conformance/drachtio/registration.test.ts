@@ -149,12 +149,12 @@ describe('drachtio: the admin connection', () => {
     });
   }
 
-  it('a proxy request is answered NOK, because this server does not proxy', async () => {
+  it('a proxy request for a transaction nobody knows is answered NOK', async () => {
     const { text } = await exchange(
       [login, framed(`${id}|proxy|x|||||||sip:a@b\r\nINVITE sip:a@b SIP/2.0\r\n\r\n`)],
       2,
     );
-    assert.match(text, /\|NOK\|error proxying request/);
+    assert.match(text, /\|NOK\|Unknown transaction id/);
   });
 
   it('a request of 200 KB from the application does not disturb the connection', async () => {

@@ -32,6 +32,12 @@ export interface Call extends EventEmitter {
   modify(sdp: string): Promise<string>;
   request(options: object): Promise<Response>;
 }
+/** What became of a proxied request. */
+export interface Proxied {
+  connected: boolean;
+  finalStatus: number;
+  responses: { port: number; msgs: { status: number }[] }[];
+}
 export interface Client extends EventEmitter {
   connect(options: object): void;
   disconnect(): void;
@@ -39,6 +45,7 @@ export interface Client extends EventEmitter {
   createUAS(request: Request, response: Response, options: object): Promise<Call>;
   createUAC(uri: string, options: object, progress?: object): Promise<Call>;
   createB2BUA(request: Request, response: Response, uri: string, options: object): Promise<{ uas: Call; uac: Call }>;
+  proxyRequest(request: Request, to: string | string[], options?: object): Promise<Proxied>;
   use(method: string, handler: (request: Request, response: Response, next: () => void) => void): void;
   invite(handler: (request: Request, response: Response) => void): void;
   register(handler: (request: Request, response: Response) => void): void;

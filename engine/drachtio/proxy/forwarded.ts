@@ -1,0 +1,69 @@
+import { formatHostPort, listOf, splitOutside } from '../../sip/grammar.ts';
+import { hopOfUri, type Hop, type Source } from '../../sip/hop.ts';
+import { header, headerOf, headersOf, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
+import { parseNameAddr } from '../../sip/uri.ts';
+import type { SipStack } from '../../sip/stack.ts';
+
+/** Messages as a proxy changes them on their way (RFC 3261 16.6 and 16.7). */
+
+const hopOfRoute = (route: string | undefined): Hop | undefined =>
+  route === undefined ? undefined : hopOfUri(parseNameAddr(route)?.uri ?? '');
+
+/** Whether the topmost Route names us: the request follows a Record-Route of ours, or was given us as its way. */
+export function isRoutedHere(stack: SipStack, request: SipRequest): boolean {
+  const hop = hopOfRoute(listOf(headersOf(request, 'route'))[0]);
+  return hop !== undefined && stack.isSelf(hop);
+}
+
+/** The Route set without ourselves (RFC 3261 16.4); a double Record-Route leaves us in it twice (RFC 5658). */
+function remainingRoutes(stack: SipStack, request: SipRequest): string[] {
+  const routes = listOf(headersOf(request, 'route'));
+  while (routes.length > 0) {
+    const hop = hopOfRoute(routes[0]);
+    if (!hop || !stack.isSelf(hop)) break;
+    routes.shift();
+  }
+  return routes;
+}
+
+const hopsLeft = (request: SipRequest): number => {
+  const given = headerOf(request, 'max-forwards');
+  return given !== undefined && /^\d{1,3}$/.test(given) ? Number(given) : 70;
+};
+
+export const hasTooManyHops = (request: SipRequest): boolean => hopsLeft(request) === 0;
+
+/** A copy to send on: one hop less, our Routes gone, the URI the target's. Via and Record-Route come later. */
+export function copyFor(stack: SipStack, request: SipRequest, uri: string, extra: SipHeader[] = []): SipRequest {
+  const replaced = new Set(extra.map(one => one.key));
+  const kept = request.headers.filter(one => !DECIDED.has(one.key) && !replaced.has(one.key));
+  const routes = remainingRoutes(stack, request).map(one => header('Route', one));
+  const limit = header('Max-Forwards', String(hopsLeft(request) - 1));
+  return { ...request, uri, headers: [...kept, limit, ...routes, ...extra] };
+}
+
+const DECIDED = new Set(['route', 'max-forwards', 'content-length']);
+
+/** Where such a copy goes: to its first Route, else to its URI. */
+export const wayOf = (request: SipRequest, known: (uri: string) => Hop | undefined): Hop | undefined =>
+  hopOfRoute(listOf(headersOf(request, 'route'))[0]) ?? known(request.uri) ?? hopOfUri(request.uri);
+
+/** Our Record-Route, and a second one where a request comes in by another way than it goes out (RFC 5658). */
+export function recordRoute(stack: SipStack, request: SipRequest, source: Source, hop: Hop): void {
+  const out = stack.localFor(hop);
+  const cameBy = { transport: source.transport, host: source.localAddress, port: source.localPort };
+  const own = [...(out ? [routeTo(out)] : []), routeTo(cameBy)];
+  const at = request.headers.findIndex(one => one.key === 'record-route');
+  request.headers.splice(Math.max(at, 0), 0, ...[...new Set(own)].map(one => header('Record-Route', one)));
+}
+
+const routeTo = ({ transport, host, port }: Hop): string =>
+  `<sip:${formatHostPort(host, port)}${transport === 'udp' ? '' : `;transport=${transport}`};lr>`;
+
+/** A response to hand on: without our Via, which is the topmost (RFC 3261 16.7 step 3); undefined when no other is left. */
+export function withoutOwnVia(response: SipResponse): SipResponse | undefined {
+  const vias = headersOf(response, 'via').flatMap(value => splitOutside(value, ','));
+  if (vias.length < 2) return undefined;
+  const others = response.headers.filter(one => one.key !== 'via');
+  return { ...response, headers: [...vias.slice(1).map(one => header('Via', one)), ...others] };
+}

@@ -1,0 +1,33 @@
+import { responseTo, type SipRequest } from '../../sip/message.ts';
+import type { ServerTransaction } from '../../sip/transactions/server.ts';
+import type { Core } from '../records.ts';
+import { copyFor, hasTooManyHops, isRoutedHere, wayOf } from './forwarded.ts';
+import type { ProxyPlan } from './plan.ts';
+import { Proxy } from './proxy.ts';
+
+/** Whether a request comes by because we record-routed its dialog (RFC 3261 16.4). */
+export const passesThrough = (core: Core, request: SipRequest): boolean =>
+  core.proxied.has(request) && isRoutedHere(core.stack, request);
+
+/** Sends a request inside a dialog that we record-routed on to the other side. */
+export function handOn(core: Core, transaction: ServerTransaction): void {
+  const { request } = transaction;
+  if (hasTooManyHops(request)) return transaction.respond(responseTo(request, 483));
+  if (request.method === 'BYE') transaction.once('ended', () => core.proxied.end(request));
+  new Proxy(core, transaction, { ...PLAIN, targets: [request.uri] }, [], SILENT).start();
+}
+
+const PLAIN: Omit<ProxyPlan, 'targets'> = {
+  ...{ recordRoute: false, fullResponse: false, followRedirects: false, simultaneous: false },
+  ...{ provisionalMs: undefined, finalMs: undefined },
+};
+
+const SILENT = { final: () => undefined, done: () => undefined };
+
+/** The ACK to a 2xx has no transaction (RFC 3261 17.1.1.3). */
+export function handOnAck(core: Core, request: SipRequest): void {
+  if (hasTooManyHops(request)) return;
+  const copy = copyFor(core.stack, request, request.uri);
+  const hop = wayOf(copy, uri => core.registered.hopFor(uri));
+  if (hop && core.stack.localFor(hop) && !core.stack.isSelf(hop)) core.stack.forward(copy, hop);
+}

@@ -1,0 +1,40 @@
+import { headerOf, type SipMessage } from '../../sip/message.ts';
+import { tagOf } from '../../sip/uri.ts';
+
+const MOST = 100_000;
+/** A dialog that nobody was seen to end. */
+const LONGEST_MS = 24 * 3600 * 1000;
+
+/** Dialogs in whose route we are: requests of no other dialog are handed on, or we would be anybody's relay. */
+export class ProxiedDialogs {
+  readonly #until = new Map<string, number>();
+
+  get size(): number {
+    return this.#until.size;
+  }
+
+  /** Takes note of the dialog that a 2xx begins. */
+  begin(response: SipMessage): void {
+    if (this.#until.size >= MOST) this.#sweep();
+    if (this.#until.size < MOST) this.#until.set(keyOf(response), Date.now() + LONGEST_MS);
+  }
+
+  /** Whether a request of either side belongs to one. */
+  has(request: SipMessage): boolean {
+    return (this.#until.get(keyOf(request)) ?? 0) > Date.now();
+  }
+
+  end(request: SipMessage): void {
+    this.#until.delete(keyOf(request));
+  }
+
+  #sweep(): void {
+    for (const [key, until] of this.#until) if (until <= Date.now()) this.#until.delete(key);
+  }
+}
+
+/** The same from either side. */
+function keyOf(message: SipMessage): string {
+  const tags = [tagOf(headerOf(message, 'from')) ?? '', tagOf(headerOf(message, 'to')) ?? ''].sort();
+  return [headerOf(message, 'call-id'), ...tags].join(' ');
+}
