@@ -89,8 +89,14 @@ export const STORED_EVENTS = [
   'file_deleted',
 ] as const;
 
-/** Events of what media-app finds out and no row keeps: sources that are banned, callers that are turned away. */
-export const NOTICE_EVENTS = ['ban_created', 'ban_deleted', 'invite_refused'] as const;
+/** Events of what media-app finds out and no row keeps: phones that come and go, banned sources, callers that are turned away. */
+export const NOTICE_EVENTS = [
+  'extension_registered',
+  'extension_unregistered',
+  'ban_created',
+  'ban_deleted',
+  'invite_refused',
+] as const;
 export type NoticeEventType = (typeof NOTICE_EVENTS)[number];
 export const NOTICE_RESOURCES = ['extension', 'ban', 'invite'] as const;
 

@@ -32,8 +32,16 @@ export const keys = {
   replies: (apiId: string) => `tl:replies:${apiId}`,
   /** String with expiry: an id while a `once` command is obeyed, then its `CommandReply` as JSON. */
   obeyed: (commandId: string) => `tl:obeyed:${commandId}`,
-  /** Hash, contact URI → JSON of a `Contact`: where an extension is registered now. */
+  /** Hash, binding → JSON of a `Contact`: where an extension is registered now; who reads minds `expires_at`. */
   contacts: (extensionId: string) => `tl:contacts:${extensionId}`,
+  /** Sorted set, `<extension id> <binding>` by when it expires in milliseconds since the epoch. */
+  contactEnds: 'tl:contact-ends',
+  /** Sorted set, `<extension id> <binding>` by when it is asked next whether it is there: those of a SIP server. */
+  contactChecks: (sipServer: string) => `tl:contact-checks:${sipServer}`,
+  /** Set of the SIP servers that phones registered through. */
+  contactServers: 'tl:contact-servers',
+  /** Hash, extension id → when a phone of it was heard of last, in milliseconds since the epoch. */
+  extensionsSeen: 'tl:extensions-seen',
   /** Set with expiry: ids of the extensions that registered over a connection, `<sip server>/<transport>/<address>/<port>`. */
   connection: (name: string) => `tl:connection:${name}`,
   /** String with expiry: JSON of a `CarrierHealth`, what the latest OPTIONS to a provider found. */

@@ -9,6 +9,7 @@ import { GuardedFetch } from '#outbound/guarded-fetch';
 import type { Carrier } from './carriers/carrier.ts';
 import { carrierOf } from './carriers/index.ts';
 import { BanReader } from './bans.ts';
+import { RegistrationReader } from './registrations.ts';
 import { Commands } from './commands.ts';
 import { privateTargetsAllowed, ratesOf, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
@@ -115,6 +116,7 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     commands,
     live: new LiveResources({ database: db, redis }),
     bans: new BanReader(redis),
+    registrations: new RegistrationReader(redis),
     downloads,
     vault,
     storedFiles: storedFileSweep({ db, vault, uploadFolder, log }),

@@ -14,8 +14,8 @@ const { builtins } = pg.types;
 const asTimestamp = (text: string): string => parseTimestamp(text) ?? text;
 
 /** timestamptz becomes the contract's Timestamp text, bigint a number; the rest is pg's own. */
-const types: NonNullable<Knex.PgConnectionConfig['types']> = {
-  getTypeParser: (oid, format) => {
+export const types = {
+  getTypeParser: (oid: number, format?: string) => {
     if (oid === (builtins.TIMESTAMPTZ as number)) return asTimestamp;
     if (oid === (builtins.INT8 as number)) return Number;
     return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text') as (text: string) => unknown;

@@ -29,6 +29,7 @@ import type { Services } from './services.ts';
 import { CAPABILITIES } from './sip/capabilities.ts';
 import { Authenticator } from './sip/authenticate.ts';
 import { Notices } from './notices.ts';
+import { ContactWatch } from './sip/contact-watch.ts';
 import { Contacts } from './sip/contacts.ts';
 import { Digest } from './sip/digest.ts';
 import { Bans } from './sip/guard/bans.ts';
@@ -65,6 +66,8 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   const worker = new CommandWorker(services, redis, settings.REDIS_URL);
   const { sip, directory } = services;
   const carrierHealth = new CarrierHealthCheck({ redis, directory, sip, everyMs: settings.CARRIER_CHECK_MS, log });
+  const { contacts } = services;
+  const contactWatch = new ContactWatch({ redis, contacts, sip, everyMs: settings.CONTACT_CHECK_MS, log });
   const registrations = new CarrierRegistrations({ redis, node, directory, sip, log });
 
   await services.directory.ready();
@@ -76,6 +79,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   worker.start();
   carrierHealth.start();
   registrations.start();
+  contactWatch.start();
   log.info({ node }, 'ready');
 
   return {
@@ -83,6 +87,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       await worker.stop();
       carrierHealth.stop();
       await registrations.stop();
+      contactWatch.stop();
       recovery.stop();
       services.guard.stop();
       await drain(services);
@@ -112,7 +117,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     directory,
     store: new StateStore(redis, node),
     registry: new CallRegistry(),
-    contacts: new Contacts(redis),
+    contacts: new Contacts(redis, settings.CONTACT_CHECK_MS, log),
     notices,
     guard: createGuard(settings, log, redis, directory, notices),
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),

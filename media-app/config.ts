@@ -97,6 +97,13 @@ export const settingsSchema = z.object({
   ),
   CUSTOMER_MAX_CALLS_PER_SECOND: ceiling(20).describe('Most new ones in a second; 0: any number.'),
   CARRIER_CHECK_MS: milliseconds(60_000).describe('How often carriers are asked whether they are there.'),
+  CONTACT_CHECK_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(86_400_000)
+    .default(60_000)
+    .describe('About how often a registered phone is asked whether it is there; 0: never.'),
   LEASE_MS: milliseconds(5_000).describe('How long a media-app that went silent still owns its calls.'),
 });
 

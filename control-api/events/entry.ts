@@ -95,9 +95,6 @@ export const notesOf = (entry: Entry): OwnedNote[] => {
   }));
 };
 
-/** The event that a notice is. */
-export const eventOfNotice = ({ kind: _kind, ...event }: NoticeEntry): NewEvent => ({ ...event, request_id: '' });
-
 /** The events an entry causes, in order. */
 export const eventsOf = (entry: Entry): NewEvent[] => {
   const activeflow_id = activeflowOf(entry);

@@ -5,8 +5,9 @@ import { meter } from '../billing/meters.ts';
 import { queryOfClient } from '../billing/query.ts';
 import { LIVE_TABLES } from '../live.ts';
 import { moveAgents } from './agent-status.ts';
-import { eventOfNotice, eventsOf, notesOf, rowOf, type Entry, type NoticeEntry, type Read } from './entry.ts';
+import { eventsOf, notesOf, rowOf, type Entry, type NoticeEntry, type Read } from './entry.ts';
 import { appendEvents } from './log.ts';
+import { wholeNotices } from './notices.ts';
 import { onClient, type Statement } from './statement.ts';
 import { writeTimeline, type Trace } from './trace.ts';
 
@@ -63,7 +64,10 @@ const write = async (client: pg.Client, reads: Read[], rates: Rates): Promise<vo
   );
   await meter(queryOfClient(client), rates, entries);
   const moved = await moveAgents(client, entries);
-  const notices = reads.filter(isNotice).map(read => eventOfNotice(read.notice));
+  const notices = await wholeNotices(
+    client,
+    reads.filter(isNotice).map(read => read.notice),
+  );
   await appendEvents(run, [...entries.flatMap(eventsOf), ...moved, ...notices]);
 };
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Rates } from '#contract/billing';
 import type { BanReader } from '../bans.ts';
+import type { RegistrationReader } from '../registrations.ts';
 import type { Carrier } from '../carriers/carrier.ts';
 import type { Commands } from '../commands.ts';
 import type { Db } from '../db.ts';
@@ -22,6 +23,7 @@ export interface Context {
   commands: Pick<Commands, 'send' | 'tell'>;
   live: LiveResources;
   bans: BanReader;
+  registrations: RegistrationReader;
   downloads: Downloads;
   /** The bytes of stored files. */
   vault: Vault;

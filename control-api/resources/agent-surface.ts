@@ -11,7 +11,7 @@ import { contactAddressRoutes } from './contact-addresses.ts';
 import { agentInteractionRoutes } from './contact-interactions.ts';
 import { contactRoutes } from './contacts.ts';
 import { idParams, scopeOf } from './crud.ts';
-import { extensions } from './extensions.ts';
+import { extensions, withRegistrations } from './extensions.ts';
 import { findLive, getLive, listLive } from './live.ts';
 import { getMe } from './me.ts';
 import { render, type Row } from './resource.ts';
@@ -124,7 +124,8 @@ const extensionRoutes: Route[] = [
     response: pageOf(extensions.schema),
     async handle(request) {
       const rows = await ownExtensions(request);
-      return { result: rows.map(row => render(extensions, row)), next_page_token: '' };
+      const shown = rows.map(row => render(extensions, row));
+      return { result: await withRegistrations(request.context, shown), next_page_token: '' };
     },
   }),
   defineRoute({
@@ -139,7 +140,8 @@ const extensionRoutes: Route[] = [
     reasons: ['EXTENSION_NOT_FOUND'],
     async handle(request) {
       const row = (await ownExtensions(request)).find(({ id }) => id === request.params.id);
-      if (row) return render(extensions, row);
+      const [shown] = await withRegistrations(request.context, row ? [render(extensions, row)] : []);
+      if (shown) return shown;
       throw new PlatformError('EXTENSION_NOT_FOUND', 'Extension not found.');
     },
   }),

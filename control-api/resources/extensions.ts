@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { shownContactSchema } from '#contract/registration';
 import { newDirectHash } from '../auth/secrets.ts';
 import { forgetPhones } from '../customers/forget-phones.ts';
 import type { Queryable } from '../db.ts';
+import type { Context } from '../http/context.ts';
 import type { Route } from '../http/route.ts';
 import { crud } from './crud.ts';
 import { regenerateHash } from './direct-hash.ts';
@@ -38,6 +40,9 @@ export const extensions = defineResource({
     username: z.string().describe('The SIP user name.'),
     domain_name: z.string().describe('The SIP domain; phones use it as it is.'),
     direct_hash: z.string().describe('Forms the direct SIP URI.'),
+    registered: z.boolean().describe('Whether a phone of it is registered now.'),
+    contacts: z.array(shownContactSchema).describe('Its registered phones, oldest first; three at most.'),
+    tm_last_seen: z.string().describe('When a phone of it registered or answered last.'),
   },
   secrets: ['password'],
   filters: { extension: byText('Only the one with this extension number.') },
@@ -55,6 +60,26 @@ export const extensionColumns = async (
   return { username: extension, domain_name, direct_hash: newDirectHash() };
 };
 
+type Shown = Record<string, unknown>;
+
+/** Records of extensions with what is registered of them now, which is no part of their rows. */
+export const withRegistrations = async ({ registrations }: Context, records: Shown[]): Promise<Shown[]> => {
+  const found = await registrations.of(records.map(({ id }) => String(id)));
+  return records.map((record, at) => ({ ...record, ...found[at] }));
+};
+
+const isPage = (answer: object): answer is { result: Shown[] } => 'result' in answer;
+
+/** The route, whose answer says what is registered now too. */
+const registeredToo = (route: Route): Route => ({
+  ...route,
+  async handle(request) {
+    const answer = (await route.handle(request)) as Shown;
+    if (isPage(answer)) return { ...answer, result: await withRegistrations(request.context, answer.result) };
+    return (await withRegistrations(request.context, [answer]))[0];
+  },
+});
+
 const routes = crud(extensions, {
   async prepare({ context, identity }, body) {
     const set = await extensionColumns(context.db, context.sipDomain, identity.customer_id, body.extension);
@@ -65,4 +90,4 @@ const routes = crud(extensions, {
   },
 });
 
-export const extensionRoutes: Route[] = [...Object.values(routes), ...regenerateHash(extensions)];
+export const extensionRoutes: Route[] = [...Object.values(routes), ...regenerateHash(extensions)].map(registeredToo);

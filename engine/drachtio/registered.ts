@@ -18,7 +18,7 @@ interface Registrations {
 /** Connections under which phones registered over a stream, by user@host of their Contact (RFC 5626 in spirit). */
 export class RegisteredContacts {
   readonly #known = new Map<string, { hop: Hop; until: number }>();
-  /** Only contacts that mean nothing without their connection: those of WebSockets and of outbound flows. */
+  /** What was registered over each connection, which is gone with it. */
   readonly #bound = new Map<string, Registrations>();
 
   /** Called for a 2xx to REGISTER: remembers the connection it came over for as long as the registration holds. */
@@ -31,8 +31,7 @@ export class RegisteredContacts {
       const key = contact && contactKey(contact.uri);
       if (!key) continue;
       const seconds = Number(contact.params.get('expires') ?? fallback ?? DEFAULT_SECONDS);
-      const flow = contact.params.has('reg-id') && contact.params.has('+sip.instance');
-      if (hop.transport === 'ws' || hop.transport === 'wss' || flow) this.#bind(hop, request, contact.uri, seconds);
+      this.#bind(hop, request, contact.uri, seconds);
       if (seconds > 0) this.#store(key, hop, seconds);
       else this.#known.delete(key);
     }

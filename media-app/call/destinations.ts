@@ -1,10 +1,11 @@
 import { type Address, extensionKey } from '#contract/address';
 import { PlatformError } from '#contract/errors';
+import type { Contact } from '#contract/registration';
 import { telWay } from '../carrier/tel-way.ts';
 import type { Services } from '../services.ts';
-import type { Contact } from '../sip/contacts.ts';
 import type { DialTarget } from '../sip/outgoing-leg.ts';
-import { isAddress, parseSipUri } from '../sip/uri.ts';
+import { parseSipUri } from '../sip/uri.ts';
+import { wayToContact } from '../sip/way-to-contact.ts';
 import { callerHeaders } from './caller-id.ts';
 import type { Dial } from './dialer.ts';
 import { RefusedDestination } from './refusal.ts';
@@ -28,22 +29,9 @@ export interface Lookup {
   codecs: string;
 }
 
-/**
- * A phone is reached at its contact, through the proxies it registered by (RFC 3327). The next hop is where the REGISTER
- * came from, when the address names another host (NAT) or there is a connection (RFC 5626, RFC 7118): so no registration
- * can make us send to a third party.
- */
 const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget => {
-  const { path = [] } = contact;
-  const first = path[0] === undefined ? contact.uri : path[0].slice(1, -1);
-  const uri = parseSipUri(first);
-  const { address, port, transport } = contact.source;
-  const reachable = transport === 'udp' && uri !== undefined && isAddress(uri.host) && uri.host === address;
-  const host = address.includes(':') ? `[${address}]` : address;
-  const source = `sip:${host}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}`;
-  const proxy = reachable ? (path.length ? first : '') : source;
-  const route: Record<string, string> = path.length ? { Route: path.join(', ') } : {};
-  return { uri: contact.uri, transport, proxy, sip_server: contact.sip_server, headers: { ...headers, ...route } };
+  const way = wayToContact(contact);
+  return { ...way, headers: { ...headers, ...way.headers } };
 };
 
 /** Of several ways to one device the newest; a device is not rung twice (RFC 5626 section 7). */

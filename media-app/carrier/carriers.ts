@@ -3,7 +3,7 @@ import { keys } from '#contract/keys';
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 import type { SipServers } from '../sip/servers.ts';
-import { answersOptions } from './options.ts';
+import { carrierAnswers } from './options.ts';
 import { CallPlaces, Place } from './places.ts';
 import type { Provider } from './provider.ts';
 
@@ -74,7 +74,7 @@ export class Carriers {
         );
         return undefined;
       },
-      isThere: () => answersOptions(this.#sip, provider.hostname, THERE_MS),
+      isThere: () => carrierAnswers(this.#sip, provider.hostname, THERE_MS),
       answered: ok => this.#note(provider, ok),
     };
   }

@@ -5,7 +5,7 @@ import { timestamp } from '#contract/time';
 import type { Directory } from '../directory.ts';
 import type { Log } from '../log.ts';
 import type { SipServers } from '../sip/servers.ts';
-import { answersOptions } from './options.ts';
+import { carrierAnswers } from './options.ts';
 import type { Provider } from './provider.ts';
 
 /** Any answer within this time is a healthy one (accounts-and-plumbing 22). */
@@ -49,7 +49,7 @@ export class CarrierHealthCheck {
   }
 
   async #ask({ id, hostname }: Provider): Promise<void> {
-    const health_status = (await answersOptions(this.#sip, hostname, ANSWER_MS)) ? 'healthy' : 'unhealthy';
+    const health_status = (await carrierAnswers(this.#sip, hostname, ANSWER_MS)) ? 'healthy' : 'unhealthy';
     const found: CarrierHealth = { health_status, health_checked_at: timestamp(), hostname };
     const before = await this.#redis.getset(keys.carrierHealth(id), JSON.stringify(found));
     await this.#redis.pexpire(keys.carrierHealth(id), this.#everyMs * 5);

@@ -1,27 +1,21 @@
+import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import type { Notice, NoticeEventType } from '#contract/events';
+import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
-import type { Flow } from './bindings.ts';
-
-/** Where one device of an extension can be reached. Times in milliseconds since the epoch. */
-export interface Contact {
-  uri: string;
-  /** The device and its way, where the phone speaks outbound: one binding each (RFC 5626). */
-  flow?: Flow;
-  /** Edge proxies between, the first one next to us (RFC 3327); absent in older records. */
-  path?: string[];
-  /** The request's own source: the next hop when the contact's host is not where it came from. */
-  source: { address: string; port: number; transport: string };
-  /** The SIP server that received it: a TCP or WebSocket device is reached through that one only. */
-  sip_server: string;
-  user_agent: string;
-  call_id: string;
-  cseq: number;
-  registered_at: number;
-  expires_at: number;
-}
+import {
+  liveContacts,
+  registrationOf,
+  shownContact,
+  type Contact,
+  type Registration,
+  type UnregisterReason,
+} from '#contract/registration';
+import { timestamp } from '#contract/time';
+import type { Log } from '../log.ts';
 
 /** What makes a binding the same one: the device and its way, else the URI. */
-const fieldOf = ({ uri, flow }: Pick<Contact, 'uri' | 'flow'>): string =>
+export const bindingOf = ({ uri, flow }: Pick<Contact, 'uri' | 'flow'>): string =>
   flow ? `${flow.instance};reg-id=${flow.reg_id}` : uri;
 
 /** A connection of a phone to one of the SIP servers. */
@@ -30,70 +24,229 @@ export type Connection = Pick<Contact, 'source' | 'sip_server'>;
 const connectionName = ({ source, sip_server }: Connection): string =>
   `${sip_server}/${source.transport}/${source.address}/${source.port}`;
 
-/** Deletes a field if it still says what was read: it may have been registered anew meanwhile. */
-const DELETE_SAME = `if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then return redis.call('HDEL', KEYS[1], ARGV[1]) end return 0`;
+/** A binding of an extension, as the sorted sets name it. */
+export interface Bound {
+  extension_id: string;
+  binding: string;
+}
+
+const ID_LENGTH = 36;
+export const boundOf = (member: string): Bound => ({
+  extension_id: member.slice(0, ID_LENGTH),
+  binding: member.slice(ID_LENGTH + 1),
+});
+export const memberOf = ({ extension_id, binding }: Bound): string => `${extension_id} ${binding}`;
+
+/** What is to become of the contacts of an extension. */
+export interface Edit {
+  /** Bound or refreshed, all by one REGISTER. */
+  save?: Contact[];
+  drop?: { contact: Contact; reason: UnregisterReason }[];
+  /** A phone of the extension spoke just now. */
+  heard?: boolean;
+}
+
+/** Decides on the live contacts of an extension, oldest first. It may be asked again, when somebody was faster. */
+export type Decide = (live: Contact[]) => Edit;
 
 export const MAX_CONTACTS = 3;
+/** How often a change is tried again that others came before; more than phones an extension may have. */
+const TRIES = 20;
+const EXPIRED_AT_ONCE = 500;
 
-/** Registrations of extensions, in Redis, each contact with its own expiry (accounts-and-plumbing 19.2). */
+type ChangeScript = (...args: string[]) => Promise<number>;
+
+/**
+ * Registrations of extensions, in Redis, each contact with its own expiry (accounts-and-plumbing 19.2). Whatever comes or
+ * goes is told in the script that writes it, so that state and events never differ.
+ */
 export class Contacts {
   readonly #redis: Redis;
+  readonly #checkMs: number;
+  readonly #log: Log;
+  readonly #script: ChangeScript;
 
-  constructor(redis: Redis) {
+  /** @param checkMs about how long a contact is left alone before it is asked whether it is there */
+  constructor(redis: Redis, checkMs: number, log: Log) {
     this.#redis = redis;
+    this.#checkMs = checkMs;
+    this.#log = log;
+    const lua = readFileSync(new URL('./contacts.lua', import.meta.url), 'utf8');
+    redis.defineCommand('changeContacts', { numberOfKeys: 7, lua });
+    this.#script = (redis as unknown as { changeContacts: ChangeScript }).changeContacts.bind(redis);
   }
 
   /** The live contacts of an extension, oldest first. */
   async list(extensionId: string, now = Date.now()): Promise<Contact[]> {
-    const stored = await this.#redis.hvals(keys.contacts(extensionId));
-    return stored
-      .map(text => JSON.parse(text) as Contact)
-      .filter(contact => contact.expires_at > now)
-      .sort((a, b) => a.registered_at - b.registered_at);
+    return liveContacts(await this.#redis.hvals(keys.contacts(extensionId)), now);
   }
 
-  /** Stores a contact; beyond `MAX_CONTACTS` the oldest give way. Resolves with what is registered now. */
-  async save(extensionId: string, contact: Contact): Promise<Contact[]> {
-    const others = (await this.list(extensionId)).filter(one => fieldOf(one) !== fieldOf(contact));
-    const dropped = others.slice(0, Math.max(0, others.length + 1 - MAX_CONTACTS));
-    const kept = [...others.slice(dropped.length), contact];
-    const key = keys.contacts(extensionId);
-    const write = this.#redis.multi().hset(key, fieldOf(contact), JSON.stringify(contact));
-    if (dropped.length) write.hdel(key, ...dropped.map(fieldOf));
-    if (contact.source.transport !== 'udp') {
-      const connection = keys.connection(connectionName(contact));
-      write.sadd(connection, extensionId).pexpireat(connection, contact.expires_at);
+  /**
+   * Changes the contacts of an extension as `decide` says, takes away those that expired, and tells all of it. Resolves
+   * with what is registered now, oldest first.
+   */
+  async change(extensionId: string, decide: Decide): Promise<Contact[]> {
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const now = Date.now();
+      const stored = await this.#redis.hgetall(keys.contacts(extensionId));
+      const live = liveContacts(Object.values(stored), now);
+      const { save = [], drop = [], heard = false } = decide(live);
+      const expired = Object.values(stored)
+        .map(text => JSON.parse(text) as Contact)
+        .filter(one => one.expires_at <= now);
+      const gone = [...expired.map(contact => ({ contact, reason: 'expired' as const })), ...drop];
+      if (save.length + gone.length === 0) return live;
+      const after = this.#after(
+        live,
+        save,
+        gone.map(({ contact }) => bindingOf(contact)),
+      );
+      const seen = heard ? now : Number(await this.#redis.hget(keys.extensionsSeen, extensionId));
+      if (await this.#commit(extensionId, { stored, live, save, gone, after, heard, seen })) return after;
     }
-    await write.pexpireat(key, Math.max(...kept.map(one => one.expires_at))).exec();
-    return kept;
+    throw new Error('the contacts of the extension change too fast');
   }
 
-  async remove(extensionId: string, binding: Pick<Contact, 'uri' | 'flow'>): Promise<Contact[]> {
-    await this.#redis.hdel(keys.contacts(extensionId), fieldOf(binding));
-    return this.list(extensionId);
+  /** Adds contacts, all by one REGISTER; beyond `MAX_CONTACTS` the oldest give way. Resolves with what is registered now. */
+  async save(extensionId: string, ...contacts: Contact[]): Promise<Contact[]> {
+    return this.change(extensionId, live => ({ ...withRoom(live, contacts, []), heard: true }));
   }
 
-  /** Takes away those of `uris` that were registered over a connection that is gone. Resolves with how many there were. */
-  async removeLost(connection: Connection, uris: string[]): Promise<number> {
+  /** Takes away what was registered over a connection that is gone. Resolves with how many there were. */
+  async removeLost(connection: Connection): Promise<number> {
     const name = connectionName(connection);
     const extensions = await this.#redis.smembers(keys.connection(name));
-    const counts = await Promise.all(extensions.map(id => this.#removeLostOf(id, name, uris)));
-    await this.#redis.del(keys.connection(name));
-    return counts.reduce((sum, count) => sum + count, 0);
-  }
-
-  async #removeLostOf(extensionId: string, connection: string, uris: string[]): Promise<number> {
-    const key = keys.contacts(extensionId);
     let count = 0;
-    for (const [field, text] of Object.entries(await this.#redis.hgetall(key))) {
-      const contact = JSON.parse(text) as Contact;
-      if (connectionName(contact) === connection && uris.includes(contact.uri))
-        count += Number(await this.#redis.eval(DELETE_SAME, 1, key, field, text));
-    }
+    for (const id of extensions) count += await this.#drop(id, 'connection_lost', one => connectionName(one) === name);
+    await this.#redis.del(keys.connection(name));
     return count;
   }
 
+  /** Takes away a contact if it is still the very one. */
+  async remove(extensionId: string, contact: Contact, reason: UnregisterReason): Promise<boolean> {
+    const same = (one: Contact) => JSON.stringify(one) === JSON.stringify(contact);
+    return (await this.#drop(extensionId, reason, same)) > 0;
+  }
+
+  /** A deleted extension is registered nowhere, and was never seen. */
   async clear(extensionId: string): Promise<void> {
-    await this.#redis.del(keys.contacts(extensionId));
+    await this.#drop(extensionId, 'extension_deleted', () => true);
+    await this.#redis.hdel(keys.extensionsSeen, extensionId);
+  }
+
+  /** Takes away what expired; of several nodes one tells it. Resolves with how many were due. */
+  async expire(now = Date.now()): Promise<number> {
+    const due = await this.#redis.zrangebyscore(keys.contactEnds, 0, now, 'LIMIT', 0, EXPIRED_AT_ONCE);
+    const extensions = new Set(due.map(member => boundOf(member).extension_id));
+    for (const id of extensions) await this.change(id, () => ({}));
+    return due.length;
+  }
+
+  /** Notes that phones of extensions were heard of. */
+  async seen(extensionIds: string[], now = Date.now()): Promise<void> {
+    const pairs = extensionIds.flatMap(id => [id, String(now)]);
+    if (pairs.length) await this.#redis.hset(keys.extensionsSeen, ...pairs);
+  }
+
+  async #drop(extensionId: string, reason: UnregisterReason, which: (one: Contact) => boolean): Promise<number> {
+    let count = 0;
+    await this.change(extensionId, live => {
+      const drop = live.filter(which).map(contact => ({ contact, reason }));
+      count = drop.length;
+      return { drop };
+    });
+    return count;
+  }
+
+  #after(live: Contact[], save: Contact[], gone: string[]): Contact[] {
+    const saved = new Map(save.map(one => [bindingOf(one), one]));
+    const kept = live.filter(one => !gone.includes(bindingOf(one))).map(one => saved.get(bindingOf(one)) ?? one);
+    return [...new Set([...kept, ...saved.values()])];
+  }
+
+  async #commit(
+    extensionId: string,
+    { stored, live, save, gone, after, heard, seen }: Settled & { stored: Record<string, string>; heard: boolean },
+  ): Promise<boolean> {
+    const [first] = save;
+    const change = {
+      expected: stored,
+      save: save.map(one => this.#toSave(one, Date.now())),
+      drop: gone.map(({ contact }) => bindingOf(contact)),
+      told: noticesOf(extensionId, { live, save, gone, after, seen }).map(notice => JSON.stringify(notice)),
+      seen: heard ? seen : 0,
+      sip_server: first?.sip_server ?? '',
+      connection_ends: first && first.source.transport !== 'udp' ? Math.max(...save.map(one => one.expires_at)) : 0,
+    };
+    const names = [
+      keys.contacts(extensionId),
+      keys.contactEnds,
+      keys.contactChecks(first?.sip_server ?? ''),
+      keys.connection(first ? connectionName(first) : ''),
+      keys.contactServers,
+      keys.extensionsSeen,
+      keys.stream,
+    ];
+    if ((await this.#script(...names, extensionId, JSON.stringify(change))) !== 1) return false;
+    for (const { contact, reason } of gone)
+      this.#log.info(
+        { extension_id: extensionId, contact: contact.uri, source: contact.source, reason },
+        'a phone is not registered any more',
+      );
+    return true;
+  }
+
+  /** Those of one moment are not asked at one moment. */
+  #toSave(contact: Contact, now: number): { binding: string; contact: string; ends: number; check: number } {
+    const check = Math.round(now + this.#checkMs * (0.75 + Math.random() / 2));
+    return { binding: bindingOf(contact), contact: JSON.stringify(contact), ends: contact.expires_at, check };
   }
 }
+
+/** What an edit comes to. */
+interface Settled {
+  live: Contact[];
+  save: Contact[];
+  gone: { contact: Contact; reason: UnregisterReason }[];
+  after: Contact[];
+  /** When a phone of the extension was heard of last. */
+  seen: number;
+}
+
+/** The contacts saved and dropped, and the oldest that must give way to them. */
+export const withRoom = (live: Contact[], wanted: Contact[], drop: NonNullable<Edit['drop']>): Edit => {
+  const save = [...new Map(wanted.map(one => [bindingOf(one), one])).values()].slice(-MAX_CONTACTS);
+  const touched = new Set([...save, ...drop.map(({ contact }) => contact)].map(bindingOf));
+  const others = live.filter(one => !touched.has(bindingOf(one)));
+  const tooMany = others.slice(0, Math.max(0, others.length + save.length - MAX_CONTACTS));
+  return { save, drop: [...drop, ...tooMany.map(contact => ({ contact, reason: 'replaced' as const }))] };
+};
+
+/** One event for each contact that came or went; a refreshed one tells nothing. */
+const noticesOf = (extensionId: string, { live, save, gone, after, seen }: Settled): Notice[] => {
+  const known = new Set(live.map(bindingOf));
+  const registration = registrationOf(after, seen);
+  const came = save
+    .filter(one => !known.has(bindingOf(one)))
+    .map(contact => notice('extension_registered', extensionId, contact, registration));
+  const went = gone.map(({ contact, reason }) =>
+    notice('extension_unregistered', extensionId, contact, { ...registration, reason }),
+  );
+  return [...went, ...came];
+};
+
+const notice = (
+  event_type: NoticeEventType,
+  extensionId: string,
+  contact: Contact,
+  facts: Registration & { reason?: UnregisterReason },
+): Notice => ({
+  kind: 'notice',
+  id: newId(),
+  customer_id: contact.customer_id,
+  event_type,
+  resource: 'extension',
+  resource_id: extensionId,
+  timestamp: timestamp(),
+  data: { ...facts, contact: shownContact(contact) },
+});

@@ -1,8 +1,9 @@
+import type { Contact } from '#contract/registration';
 import { isAdmitted } from '../directory.ts';
 import type { Log } from '../log.ts';
-import type { Authenticator } from './authenticate.ts';
-import { bindingsOf, pathOf, type Binding } from './bindings.ts';
-import type { Contact, Contacts } from './contacts.ts';
+import type { Authenticator, Caller } from './authenticate.ts';
+import { BadBinding, bindingsOf, pathOf, type Binding } from './bindings.ts';
+import { bindingOf, withRoom, type Contacts, type Edit } from './contacts.ts';
 import type { SipRequest, SipResponse } from './srf.ts';
 
 const EXPIRES_MIN_S = 60;
@@ -32,58 +33,78 @@ export class Registrar {
     if (request.source_address === '') return this.#connectionLost(request, sipServer);
     const caller = await this.#authenticator.authenticate(request, response);
     if (!caller) return;
-    const bindings = bindingsOf(request);
-    const adds = bindings !== '*' && bindings.some(one => one.expires > 0);
-    if (adds && !isAdmitted(caller.customer.status)) return response.send(403, 'Account Not Active');
-    if (bindings !== '*' && bindings.some(one => one.expires > 0 && one.expires < EXPIRES_MIN_S)) {
-      return response.send(423, { headers: { 'Min-Expires': String(EXPIRES_MIN_S) } });
+    try {
+      await this.#bind(caller, request, response, sipServer);
+    } catch (error) {
+      if (error instanceof BadBinding) response.send(400, error.message);
+      else if (error instanceof OlderRequest) response.send(500, 'Older Than The Registration');
+      else throw error;
     }
-    const outbound = bindings !== '*' && bindings.some(one => one.flow);
+  }
+
+  async #bind({ customer, extension }: Caller, request: SipRequest, response: SipResponse, sipServer: string) {
+    const bindings = bindingsOf(request);
+    const adds = bindings === '*' ? [] : bindings.filter(one => one.expires > 0);
+    if (adds.length && !isAdmitted(customer.status)) return response.send(403, 'Account Not Active');
+    if (adds.some(one => one.expires < EXPIRES_MIN_S))
+      return response.send(423, { headers: { 'Min-Expires': String(EXPIRES_MIN_S) } });
+    const outbound = adds.some(one => one.flow);
     if (outbound && !firstHopKnowsOutbound(request)) return response.send(439);
-    if (bindings === '*') await this.#contacts.clear(caller.extension.id);
-    else for (const binding of bindings) await this.#bind(caller.extension.id, binding, request, sipServer);
-    const now = await this.#contacts.list(caller.extension.id);
+    const contacts = adds.map(binding => contactOf(customer.id, binding, request, sipServer));
+    const now = await this.#contacts.change(extension.id, live => editOf(live, bindings, contacts, request));
     this.#log.info(
-      { extension: caller.extension.extension, contacts: now.length, source: request.source_address },
+      { extension: extension.extension, contacts: now.length, source: request.source_address },
       'registered contacts changed',
     );
     response.send(200, { headers: { ...answerHeaders(now), ...extensionHeaders(request, outbound) } });
   }
 
-  /** A browser's phone that was closed, or a flow that broke, is not rung any more. */
+  /** A phone whose connection is gone is not rung any more: nothing leads to it (RFC 5626 section 5.3). */
   async #connectionLost(request: SipRequest, sipServer: string): Promise<void> {
     const via = VIA.exec(request.get('via') ?? '')?.groups;
-    const bindings = bindingsOf(request);
-    if (!via || bindings === '*') return;
+    if (!via) return;
     const { transport = '', host = '', port = '' } = via;
     const source = { transport: transport.toLowerCase(), address: host.replace(/^\[|\]$/g, ''), port: Number(port) };
-    const gone = await this.#contacts.removeLost(
-      { source, sip_server: sipServer },
-      bindings.map(one => one.uri),
-    );
-    this.#log.info({ contacts: gone, source }, 'a connection is gone, and the contacts registered over it');
-  }
-
-  async #bind(extensionId: string, binding: Binding, request: SipRequest, sipServer: string): Promise<void> {
-    if (binding.expires === 0) {
-      await this.#contacts.remove(extensionId, binding);
-      return;
-    }
-    const expires = Math.min(binding.expires, EXPIRES_MAX_S);
-    await this.#contacts.save(extensionId, {
-      uri: binding.uri,
-      ...(binding.flow ? { flow: binding.flow } : {}),
-      path: pathOf(request),
-      source: { address: request.source_address, port: Number(request.source_port), transport: transportOf(request) },
-      sip_server: sipServer,
-      user_agent: request.get('user-agent')?.slice(0, 200) ?? '',
-      call_id: request.get('call-id') ?? '',
-      cseq: Number.parseInt(request.get('cseq') ?? '0', 10),
-      registered_at: Date.now(),
-      expires_at: Date.now() + expires * 1000,
-    });
+    await this.#contacts.removeLost({ source, sip_server: sipServer });
   }
 }
+
+/** A REGISTER that was overtaken by a later one of the same phone (RFC 3261 section 10.3 step 7). */
+class OlderRequest extends Error {}
+
+const orderOf = (request: SipRequest): { call_id: string; cseq: number } => ({
+  call_id: request.get('call-id') ?? '',
+  cseq: Number.parseInt(request.get('cseq') ?? '0', 10),
+});
+
+const contactOf = (
+  customer_id: string,
+  { expires, ...binding }: Binding,
+  request: SipRequest,
+  sip_server: string,
+): Contact => ({
+  customer_id,
+  ...binding,
+  path: pathOf(request),
+  source: { address: request.source_address, port: Number(request.source_port), transport: transportOf(request) },
+  sip_server,
+  user_agent: request.get('user-agent')?.slice(0, 200) ?? '',
+  ...orderOf(request),
+  registered_at: Date.now(),
+  expires_at: Date.now() + Math.min(expires, EXPIRES_MAX_S) * 1000,
+});
+
+/** What a REGISTER asks for, all or nothing (RFC 3261 section 10.3 step 7). */
+const editOf = (live: Contact[], bindings: Binding[] | '*', save: Contact[], request: SipRequest): Edit => {
+  const removed = new Set(bindings === '*' ? live.map(bindingOf) : bindings.filter(one => !one.expires).map(bindingOf));
+  const drop = live.filter(one => removed.has(bindingOf(one)));
+  const { call_id, cseq } = orderOf(request);
+  const touched = new Set([...save, ...drop].map(bindingOf));
+  if (live.some(one => touched.has(bindingOf(one)) && one.call_id === call_id && one.cseq >= cseq))
+    throw new OlderRequest();
+  const reasoned = drop.map(contact => ({ contact, reason: 'unregistered' as const }));
+  return { ...withRoom(live, save, reasoned), heard: true };
+};
 
 /** By its Via, because SIP servers name the protocol under a WebSocket: `tcp` for WS, `tls` for WSS. */
 const transportOf = (request: SipRequest): string => {
@@ -103,7 +124,7 @@ const firstHopKnowsOutbound = (request: SipRequest): boolean => {
 const answerHeaders = (contacts: Contact[]): Record<string, string> => {
   const list = contacts.map(
     one =>
-      `<${one.uri}>;expires=${Math.max(0, Math.round((one.expires_at - Date.now()) / 1000))}${flowParameters(one)}`,
+      `<${one.uri}>;expires=${Math.max(0, Math.round((one.expires_at - Date.now()) / 1000))}${one.q ? `;q=${one.q}` : ''}${flowParameters(one)}`,
   );
   return list.length ? { Contact: list.join(', ') } : {};
 };

@@ -63,6 +63,15 @@ export interface SipError extends Error {
   status?: number;
 }
 
+/** A request outside of any dialog. */
+export interface OutOfDialog {
+  method: string;
+  headers?: Record<string, string>;
+  /** Next hop when it is not where the URI points. */
+  proxy?: string;
+  auth?: UacOptions['auth'];
+}
+
 export type RequestHandler = (request: SipRequest, response: SipResponse) => void;
 
 export interface SrfConnection extends EventEmitter {
@@ -71,11 +80,7 @@ export interface SrfConnection extends EventEmitter {
   invite(handler: RequestHandler): void;
   register(handler: RequestHandler): void;
   options(handler: RequestHandler): void;
-  request(
-    uri: string,
-    options: { method: string; headers?: Record<string, string>; auth?: UacOptions['auth'] },
-    sent: (error: unknown, request: SipRequest) => void,
-  ): void;
+  request(uri: string, options: OutOfDialog, sent: (error: unknown, request: SipRequest) => void): void;
   createUAC(uri: string, options: UacOptions, progress: UacProgress): Promise<Dialog>;
   createUAS(
     request: SipRequest,
@@ -91,11 +96,7 @@ export const createSrf = (): SrfConnection => new Srf() as unknown as SrfConnect
  * Sends a request outside of any dialog and resolves with its final answer. Challenges are answered with `auth`.
  * Rejects when it cannot be sent.
  */
-export const askOnce = (
-  srf: SrfConnection,
-  uri: string,
-  options: { method: string; headers?: Record<string, string>; auth?: UacOptions['auth'] },
-): Promise<SipResponse> =>
+export const askOnce = (srf: SrfConnection, uri: string, options: OutOfDialog): Promise<SipResponse> =>
   new Promise((resolve, reject) => {
     srf.request(uri, options, (error, request) => {
       if (error) return reject(error instanceof Error ? error : new Error('the SIP server sent nothing'));

@@ -1,4 +1,5 @@
 import { LIVE_EVENTS, NOTICE_EVENTS, STORED_EVENTS } from '#contract/events';
+import { UNREGISTER_REASONS } from '#contract/registration';
 import { cell, table, typeOf, type Property } from './table.ts';
 
 type Schemas = Record<string, Property | undefined>;
@@ -48,6 +49,8 @@ const MEANINGS: Record<string, string> = {
   ban_deleted: 'It ended, or was lifted.',
   invite_refused:
     'A call of a phone, trunk or caller of the account was refused before it became one; `sentence` says what did not match and what would have. At most 20 a minute.',
+  extension_registered: 'A phone registered: `contact`, beside those in `contacts`. Registering again tells nothing.',
+  extension_unregistered: `A phone is registered no more: \`contact\`, and why: \`reason\` (${UNREGISTER_REASONS.join(', ')}).`,
   recording_finished: 'It is over; its files are there or on their way.',
 };
 

@@ -1,8 +1,29 @@
 import { strict as assert } from 'node:assert';
+import { Redis } from 'ioredis';
+import type { EventMessage } from '#contract/events';
+import { keys } from '#contract/keys';
+import type { Contact, Registration, ShownContact } from '#contract/registration';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { sharedStack } from '../support/stack.ts';
+
+type Extension = Registration & { id: string; extension: string; tm_create: string };
+
+/** Turns the clock of an extension's contacts: they expired a moment ago. */
+const timeIsOver = async (redisUrl: string, extensionId: string): Promise<void> => {
+  const redis = new Redis(redisUrl);
+  for (const [binding, text] of Object.entries(await redis.hgetall(keys.contacts(extensionId)))) {
+    const expires_at = Date.now() - 1;
+    await redis.hset(
+      keys.contacts(extensionId),
+      binding,
+      JSON.stringify({ ...(JSON.parse(text) as Contact), expires_at }),
+    );
+    await redis.zadd(keys.contactEnds, expires_at, `${extensionId} ${binding}`);
+  }
+  redis.disconnect();
+};
 
 describe('phones register', function () {
   this.timeout(30_000);
@@ -70,6 +91,90 @@ describe('phones register', function () {
     await phone.register(outbound(1));
     await phone.stop();
     await nobodyRings('1002');
+  });
+
+  const extension = async (number: string): Promise<Extension> => {
+    const { body } = await office.stack.api<{ result: Extension[] }>('GET', `/extensions?extension=${number}`);
+    assert(body.result[0]);
+    return body.result[0];
+  };
+  /** What the customer heard of an extension's phones, once it is `count`. */
+  const phonesTold = (heard: EventMessage[], count: number): Promise<EventMessage[]> =>
+    eventually(
+      `${count} events of phones`,
+      () => heard.filter(({ event_type }) => /^extension_(un)?registered$/.test(event_type)),
+      told => told.length >= count,
+    );
+
+  it('and it is told, once for coming and once for going; the extension says so meanwhile', async () => {
+    const heard = await office.listen();
+    const phone = await office.phone('1001');
+    await phone.register();
+    await phone.register(); // again: nothing new
+    const { id, registered, contacts, tm_last_seen } = await extension('1001');
+    assert.equal(registered, true);
+    const [contact] = contacts;
+    assert(contact);
+    assert.equal(contact.source_port, phone.local.port);
+    assert.equal(contact.transport, 'udp');
+    assert(contact.tm_expire > tm_last_seen, 'it expires later than it was seen');
+    const listed = await office.stack.api<Extension>('GET', `/extensions/${id}`);
+    assert.deepEqual(listed.body.contacts, contacts);
+    await phone.unregister();
+    const [came, went, ...more] = await phonesTold(heard, 2);
+    assert(came && went);
+    assert.deepEqual(more, []);
+    assert.equal(came.event_type, 'extension_registered');
+    assert.equal(came.topic, `customer_id:${office.stack.welcome.customer_id}:extension:${id}`);
+    const data = came.data as unknown as Extension & { contact: ShownContact };
+    assert.deepEqual([data.id, data.extension, data.registered], [id, '1001', true]);
+    assert.deepEqual(data.contact.uri, contact.uri);
+    assert(!('password' in data), 'no password is told');
+    assert.match(data.tm_create, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/);
+    assert.equal(went.event_type, 'extension_unregistered');
+    assert.deepEqual(
+      [went.data['registered'], went.data['reason'], went.data['contacts']],
+      [false, 'unregistered', []],
+    );
+    const after = await extension('1001');
+    assert.deepEqual([after.registered, after.contacts], [false, []]);
+    assert(after.tm_last_seen >= tm_last_seen, 'it was seen when it unregistered');
+  });
+
+  it('and it is told when their connection is gone, over TCP, TLS and WebSocket alike', async () => {
+    const heard = await office.listen();
+    for (const transport of ['tcp', 'tls', 'ws'] as const) {
+      const { sip, sipPorts } = office.stack;
+      const server = { host: sip.host, port: transport === 'tcp' ? sip.port : sipPorts[transport] };
+      const phone = await office.phone('1002', { transport, server });
+      await phone.register();
+      await phone.stop();
+    }
+    const told = await phonesTold(heard, 6);
+    assert.deepEqual(
+      told
+        .map(({ event_type, data }) => [event_type, (data['contact'] as ShownContact).transport, data['reason'] ?? ''])
+        .sort(),
+      ['tcp', 'tls', 'ws']
+        .flatMap(transport => [
+          ['extension_registered', transport, ''],
+          ['extension_unregistered', transport, 'connection_lost'],
+        ])
+        .sort(),
+    );
+    assert.equal((await extension('1002')).registered, false);
+  });
+
+  it('and are not registered any more when their time is over, and it is told', async () => {
+    const heard = await office.listen();
+    const phone = await office.registered('1001');
+    const { id, tm_last_seen } = await extension('1001');
+    await timeIsOver(office.stack.redisUrl, id);
+    const [, went] = await phonesTold(heard, 2);
+    assert.deepEqual([went?.data['reason'], went?.data['registered']], ['expired', false]);
+    assert.equal(went?.data['tm_last_seen'], tm_last_seen, 'it was not seen when it expired');
+    assert.equal((await extension('1001')).registered, false);
+    assert.equal(phone.messages('INVITE', 'received').length, 0);
   });
 
   it('once for each device and way: one that comes back takes the place of what it was', async () => {
