@@ -42,6 +42,10 @@ export const keys = {
   contactServers: 'tl:contact-servers',
   /** Hash, extension id → when a phone of it was heard of last, in milliseconds since the epoch. */
   extensionsSeen: 'tl:extensions-seen',
+  /** Hash with expiry, call id → JSON of what others may know of it: the calls of an extension (its number, or its id). */
+  busy: (customerId: string, extension: string) => `tl:busy:${customerId}:${extension}`,
+  /** Pub/sub channel: the names of `contacts` and `busy` hashes that changed. */
+  presence: 'tl:presence',
   /** Set with expiry: ids of the extensions that registered over a connection, `<sip server>/<transport>/<address>/<port>`. */
   connection: (name: string) => `tl:connection:${name}`,
   /** String with expiry: JSON of a `CarrierHealth`, what the latest OPTIONS to a provider found. */

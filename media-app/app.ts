@@ -29,6 +29,7 @@ import type { Services } from './services.ts';
 import { CAPABILITIES } from './sip/capabilities.ts';
 import { Authenticator } from './sip/authenticate.ts';
 import { Notices } from './notices.ts';
+import { Presences } from './presence.ts';
 import { ContactWatch } from './sip/contact-watch.ts';
 import { Contacts } from './sip/contacts.ts';
 import { Digest } from './sip/digest.ts';
@@ -38,6 +39,7 @@ import { InviteHandler } from './sip/invite.ts';
 import { Refusals } from './sip/refusals.ts';
 import { Registrar } from './sip/registrar.ts';
 import { type SipHandlers, SipServers } from './sip/servers.ts';
+import { ALLOW_EVENTS, Subscriptions } from './sip/subscriptions.ts';
 import { createSpeech } from './speech/speech.ts';
 
 const AUDIO_TIMEOUT_MS = 20_000;
@@ -67,13 +69,15 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   const { sip, directory } = services;
   const carrierHealth = new CarrierHealthCheck({ redis, directory, sip, everyMs: settings.CARRIER_CHECK_MS, log });
   const { contacts } = services;
+  const doors = doorsOf(services, redis);
   const contactWatch = new ContactWatch({ redis, contacts, sip, everyMs: settings.CONTACT_CHECK_MS, log });
   const registrations = new CarrierRegistrations({ redis, node, directory, sip, log });
 
   await services.directory.ready();
   await services.road.start();
   await services.guard.start();
-  await connectServers(services, redis, lease);
+  await doors.subscriptions.start();
+  await connectServers(services, doors, lease);
   await lease.start();
   recovery.start();
   worker.start();
@@ -88,6 +92,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       carrierHealth.stop();
       await registrations.stop();
       contactWatch.stop();
+      await doors.subscriptions.stop();
       recovery.stop();
       services.guard.stop();
       await drain(services);
@@ -108,6 +113,8 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
   const download = (url: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) =>
     fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes: maxBytes, signal });
   const notices = new Notices(redis);
+  const contacts = new Contacts(redis, settings.CONTACT_CHECK_MS, log);
+  const presences = new Presences(redis, contacts, log);
   const services: Services = {
     settings,
     log,
@@ -115,9 +122,10 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     carriers: new Carriers(redis, node, sip, log),
     carrierCallers: new CarrierCallers(directory),
     directory,
-    store: new StateStore(redis, node),
+    store: new StateStore(redis, node, call => presences.note(call)),
     registry: new CallRegistry(),
-    contacts: new Contacts(redis, settings.CONTACT_CHECK_MS, log),
+    contacts,
+    presences,
     notices,
     guard: createGuard(settings, log, redis, directory, notices),
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
@@ -139,22 +147,34 @@ const createGuard = (settings: Settings, log: Log, redis: Redis, directory: Dire
   return new Guard({ bans, directory, notices, allowed, on: GUARD_LIMIT !== undefined, log });
 };
 
-/** Connects to the SIP and media servers; a SIP server that is lost takes its calls with it. */
-const connectServers = async (services: Services, redis: Redis, lease: Lease): Promise<void> => {
+/** Connects to the SIP and media servers; a SIP server that is lost takes its calls and subscriptions with it. */
+const connectServers = async (services: Services, doors: Doors, lease: Lease): Promise<void> => {
   const { sip, media, registry } = services;
-  await sip.start(handlersOf(services, redis));
+  await sip.start(handlersOf(services, doors));
   await media.start();
   sip.on('down', (address: string) => {
+    doors.subscriptions.serverLost(address);
     for (const session of registry.calls.values()) if (session.leg.sipServer === address) session.abandon();
   });
   for (const servers of [sip, media]) for (const change of ['up', 'down']) servers.on(change, () => void lease.renew());
 };
 
-const handlersOf = (services: Services, redis: Redis): SipHandlers => {
-  const { settings, directory, contacts, guard, log, sip } = services;
+/** Where phones knock. */
+interface Doors {
+  authenticator: Authenticator;
+  refusals: Refusals;
+  subscriptions: Subscriptions;
+}
+
+const doorsOf = ({ settings, directory, guard, log, notices, presences }: Services, redis: Redis): Doors => {
   const digest = new Digest(redis, settings.DIGEST_ALGORITHMS.split(','));
-  const refusals = new Refusals(services.notices, log);
+  const refusals = new Refusals(notices, log);
   const authenticator = new Authenticator({ directory, digest, guard, refusals, domain: settings.SIP_DOMAIN, log });
+  return { authenticator, refusals, subscriptions: new Subscriptions({ authenticator, directory, presences, log }) };
+};
+
+const handlersOf = (services: Services, { authenticator, refusals, subscriptions }: Doors): SipHandlers => {
+  const { contacts, guard, log, sip } = services;
   const registrar = new Registrar(authenticator, contacts, log);
   const invites = new InviteHandler(services, authenticator, refusals);
   const answerFailure =
@@ -175,11 +195,18 @@ const handlersOf = (services: Services, redis: Redis): SipHandlers => {
       void registrar.register(request, response, server.address).catch(answerFailure('REGISTER', response)),
     options: (request, response) => {
       guard.offend(request, 'probing', 'OPTIONS outside a call.');
-      response.send(sip.list.length ? 200 : 503, { headers: CAPABILITIES });
+      response.send(sip.list.length ? 200 : 503, { headers: { ...CAPABILITIES, 'Allow-Events': ALLOW_EVENTS } });
     },
+    subscribe: (request, response, server) =>
+      void subscriptions.subscribe(request, response, server).catch(answerFailure('SUBSCRIBE', response)),
   };
-  const { invite, register, options } = handlers;
-  return { invite: guarded(invite), register: guarded(register), options: guarded(options) };
+  const { invite, register, options, subscribe } = handlers;
+  return {
+    invite: guarded(invite),
+    register: guarded(register),
+    options: guarded(options),
+    subscribe: guarded(subscribe),
+  };
 };
 
 const reportOf = ({ store, sip, media, registry }: Services): NodeReport => ({

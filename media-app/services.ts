@@ -12,6 +12,7 @@ import type { Log } from './log.ts';
 import type { AudioLibrary } from './media/audio-library.ts';
 import type { MediaServers } from './media/servers.ts';
 import type { Notices } from './notices.ts';
+import type { Presences } from './presence.ts';
 import type { Contacts } from './sip/contacts.ts';
 import type { Guard } from './sip/guard/guard.ts';
 import type { SipServers } from './sip/servers.ts';
@@ -29,6 +30,7 @@ export interface Services {
   carriers: Carriers;
   carrierCallers: CarrierCallers;
   contacts: Contacts;
+  presences: Presences;
   guard: Guard;
   notices: Notices;
   media: MediaServers;

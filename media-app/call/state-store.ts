@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import type { Call } from '#contract/call';
 import type { LiveEntry, LiveEventType, LiveRecord, LiveResources } from '#contract/events';
 import { newId } from '#contract/ids';
 import { FINISHED_TTL_S, keys, type LiveKind } from '#contract/keys';
@@ -70,8 +71,12 @@ export class StateStore {
   readonly node: string;
   readonly #redis: Redis;
 
-  constructor(redis: Redis, node: string) {
+  readonly #called: (call: Call) => void;
+
+  /** @param called hears of every call that began, or whose status changed, once that is stored */
+  constructor(redis: Redis, node: string, called: (call: Call) => void = () => undefined) {
     this.#redis = redis;
+    this.#called = called;
     this.node = node;
     redis.defineCommand('commitLive', {
       numberOfKeys: 4,
@@ -124,6 +129,7 @@ export class StateStore {
       owner: previousOwner,
       status: change.step?.from ?? data.status,
     });
+    if (entry.kind === 'call' && (expected === 0 || change.step)) this.#called(entry.data as Call);
   }
 
   /** Puts what was seen on a call's leg behind everything that was written so far. */

@@ -3,6 +3,6 @@
  * Allow (RFC 3515) and replaces in Supported (RFC 3891). norefersub: a REFER may forbid our NOTIFYs (RFC 4488).
  */
 export const CAPABILITIES = {
-  Allow: 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY, REFER',
+  Allow: 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, NOTIFY, SUBSCRIBE, REFER',
   Supported: 'replaces, norefersub',
 };

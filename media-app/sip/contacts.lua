@@ -1,6 +1,6 @@
 -- Changes what is registered of one extension, tells it, and notes when to look again; nothing when somebody was faster.
 -- KEYS: 1 contacts, 2 ends, 3 checks of the SIP server, 4 the connection, 5 SIP servers, 6 when extensions were seen,
---       7 event stream
+--       7 event stream, 8 channel of presence
 -- ARGV: 1 extension id, 2 a change as JSON: expected {binding: contact}, save [{binding, contact, ends, check}], drop
 --       [binding], told [entry], seen (milliseconds; 0: not now), sip_server, connection_ends (0: over UDP)
 -- Returns 1 done, 0 the contacts are not those expected.
@@ -28,4 +28,5 @@ if change.connection_ends > 0 then
 end
 if change.seen > 0 then redis.call('HSET', KEYS[6], ARGV[1], string.format('%.0f', change.seen)) end
 for _, entry in ipairs(change.told) do redis.call('XADD', KEYS[7], '*', 'entry', entry) end
+if #change.told > 0 then redis.call('PUBLISH', KEYS[8], KEYS[1]) end
 return 1

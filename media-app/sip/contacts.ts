@@ -72,7 +72,7 @@ export class Contacts {
     this.#checkMs = checkMs;
     this.#log = log;
     const lua = readFileSync(new URL('./contacts.lua', import.meta.url), 'utf8');
-    redis.defineCommand('changeContacts', { numberOfKeys: 7, lua });
+    redis.defineCommand('changeContacts', { numberOfKeys: 8, lua });
     this.#script = (redis as unknown as { changeContacts: ChangeScript }).changeContacts.bind(redis);
   }
 
@@ -186,6 +186,7 @@ export class Contacts {
       keys.contactServers,
       keys.extensionsSeen,
       keys.stream,
+      keys.presence,
     ];
     if ((await this.#script(...names, extensionId, JSON.stringify(change))) !== 1) return false;
     for (const { contact, reason } of gone)

@@ -11,6 +11,7 @@ export interface SipHandlers {
   invite: Handler;
   register: Handler;
   options: Handler;
+  subscribe: Handler;
 }
 
 /** One drachtio-server and whether its admin connection stands. */
@@ -49,6 +50,7 @@ export class SipServers extends EventEmitter {
       server.srf.invite((request, response) => handlers.invite(request, response, server));
       server.srf.register((request, response) => handlers.register(request, response, server));
       server.srf.options((request, response) => handlers.options(request, response, server));
+      server.srf.subscribe((request, response) => handlers.subscribe(request, response, server));
       const address = this.#addresses[index];
       if (!address) return;
       Promise.resolve(server.srf.connect({ ...address, enablePing: true })).catch(() => undefined); // told by the error event

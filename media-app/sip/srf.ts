@@ -80,7 +80,10 @@ export interface SrfConnection extends EventEmitter {
   invite(handler: RequestHandler): void;
   register(handler: RequestHandler): void;
   options(handler: RequestHandler): void;
+  subscribe(handler: RequestHandler): void;
   request(uri: string, options: OutOfDialog, sent: (error: unknown, request: SipRequest) => void): void;
+  /** Requests inside it are nobody's any more. */
+  removeDialog(dialog: Dialog): void;
   createUAC(uri: string, options: UacOptions, progress: UacProgress): Promise<Dialog>;
   createUAS(
     request: SipRequest,

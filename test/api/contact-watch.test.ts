@@ -72,7 +72,7 @@ describe('registered phones are asked whether they are there', function () {
       admin: { host: '127.0.0.1', port: 0, secret: SECRET },
     });
     sip = new SipServers([{ host: '127.0.0.1', port: engine.adminPort, secret: SECRET }], quiet);
-    await sip.start({ invite: nobody, register: nobody, options: nobody });
+    await sip.start({ invite: nobody, register: nobody, options: nobody, subscribe: nobody });
     contacts = new Contacts(redis, EVERY_MS, quiet);
     watch = new ContactWatch({ redis, contacts, sip, everyMs: EVERY_MS, serverGoneMs: 1000, log: quiet });
     watch.start();

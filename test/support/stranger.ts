@@ -14,6 +14,10 @@ export interface StrangeRequest {
   branch?: string;
   callId?: string;
   cseq?: number;
+  /** The tag of From; one of its own for each request when left out. */
+  tag?: string;
+  /** What stands in Contact; empty for none. Where we are when left out. */
+  contact?: string;
 }
 
 /** A digest answer to a challenge. */
@@ -96,11 +100,11 @@ export class Stranger {
       `${method} ${uri} SIP/2.0`,
       `Via: SIP/2.0/UDP ${this.address}:${port};rport;branch=${branch}`,
       'Max-Forwards: 70',
-      `From: ${from};tag=${randomBytes(5).toString('hex')}`,
+      `From: ${from};tag=${given.tag ?? randomBytes(5).toString('hex')}`,
       `To: ${given.to ?? from}`,
       `Call-ID: ${callId}`,
       `CSeq: ${given.cseq ?? 1} ${method}`,
-      `Contact: <sip:x@${this.address}:${port}>`,
+      ...(given.contact === '' ? [] : [`Contact: ${given.contact ?? `<sip:x@${this.address}:${port}>`}`]),
       ...(given.lines ?? []),
       `Content-Length: ${Buffer.byteLength(body)}`,
       '',
@@ -131,7 +135,13 @@ export class Stranger {
     const first = await this.ask(request, patience_ms);
     if (!first) return undefined;
     const lines = [...(request.lines ?? []), guess(first.text, { ...who, ...request })];
-    return this.ask({ ...request, lines }, patience_ms);
+    return this.ask({ ...request, cseq: (request.cseq ?? 1) + 1, lines }, patience_ms);
+  }
+
+  /** Answers a request that was heard. */
+  answer(request: string, status: string): void {
+    const copied = request.split('\r\n').filter(line => /^(via|from|to|call-id|cseq):/i.test(line));
+    this.throw([`SIP/2.0 ${status}`, ...copied, 'Content-Length: 0', '', ''].join('\r\n'));
   }
 
   close(): void {
