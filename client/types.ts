@@ -745,6 +745,12 @@ export type Extension = {
   domain_name: string;
   /** Forms the direct SIP URI. */
   direct_hash: string;
+  /** Whether a phone of it is registered now. */
+  registered: boolean;
+  /** Its registered phones, oldest first; three at most. */
+  contacts: Array<RegisteredContact>;
+  /** When a phone of it registered or answered last. */
+  tm_last_seen: string;
   /** When it was created, UTC. */
   tm_create: string;
   /** When it was last changed. */
@@ -1231,6 +1237,24 @@ export type Recording = {
   tm_create: string | null;
   tm_update: string | null;
   tm_delete: string | null;
+};
+
+/** A phone that is registered. */
+export type RegisteredContact = {
+  /** The SIP URI it registered. */
+  uri: string;
+  /** What it came over: udp, tcp, tls, ws or wss. */
+  transport: string;
+  /** The address it came from. */
+  source_address: string;
+  /** The port it came from. */
+  source_port: number;
+  /** What the phone says it is. */
+  user_agent: string;
+  /** When it registered last. */
+  tm_register: string;
+  /** When it is forgotten, if it does not register again. */
+  tm_expire: string;
 };
 
 export type Route = {
