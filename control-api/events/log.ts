@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { SYSTEM_CUSTOMER } from '#contract/billing';
 import { topicOf, type EventMessage, type EventType } from '#contract/events';
 import { isSet, newId } from '#contract/ids';
 import { timestamp, toRfc3339, type Timestamp } from '#contract/time';
@@ -60,7 +61,7 @@ const APPEND = {
     select a.id, a.customer_id, a.sequence, 'customer' as target, a.topic || ' customer' as order_key,
       c.webhook_uri as uri, c.webhook_method as method
     from added a join customers c on c.id = a.customer_id
-    where c.webhook_uri <> '' and c.tm_delete is null
+    where c.webhook_uri <> '' and c.tm_delete is null and c.id <> '${SYSTEM_CUSTOMER}'
     union all
     select a.id, a.customer_id, a.sequence, 'activeflow', a.topic || ' activeflow',
       f.data ->> 'webhook_uri', f.data ->> 'webhook_method'

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { SYSTEM_CUSTOMER } from '#contract/billing';
 import { newId } from '#contract/ids';
+import { timestamp } from '#contract/time';
 import { appendEvent, appendEvents, lastSequences, readEvents, type NewEvent } from '../../control-api/events/log.ts';
 import { LogFeed, type Growth } from '../../control-api/events/feed.ts';
 import { onTransaction } from '../../control-api/events/statement.ts';
@@ -91,6 +93,15 @@ describe('the event log', () => {
     assert.equal(await countOf(rig.db, 'webhook_deliveries'), before + 1);
     const delivery = (await rig.db('webhook_deliveries').where('customer_id', customer).first()) as { method: string };
     assert.equal(delivery.method, 'POST');
+  });
+
+  it('queues nothing for the system customer, whatever webhook it was given', async () => {
+    const before = await countOf(rig.db, 'webhook_deliveries');
+    const facts = { webhook_uri: 'http://127.0.0.1:9/', webhook_method: 'POST', webhook_secret: '' };
+    const system = { id: SYSTEM_CUSTOMER, status: 'active', sip_label: 'system', tm_create: timestamp(), ...facts };
+    await rig.db('customers').insert(system).onConflict('id').merge(facts);
+    await rig.db.transaction(trx => appendEvent(trx, flowEvent(SYSTEM_CUSTOMER)));
+    assert.equal(await countOf(rig.db, 'webhook_deliveries'), before);
   });
 
   it('tells that a log grew, and that there is something to deliver only when there is', async () => {
