@@ -29,7 +29,7 @@ const WITHHELD = { from: '"Anonymous" <sip:anonymous@anonymous.invalid>', Privac
 /** The headers of an INVITE that say who calls. */
 export const callerHeaders = (source: Address, domain: string, withheld: boolean): Record<string, string> => ({
   ...(withheld || source.target === ANONYMOUS ? WITHHELD : { from: fromHeader(source, domain) }),
-  contact: '<sip:trunkline@localhost>',
+  contact: '<sip:call@localhost>',
 });
 
 /** True when an INVITE asks that its caller be withheld (RFC 3323 section 4.2), or names nobody. */

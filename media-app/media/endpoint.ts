@@ -11,6 +11,7 @@ import { withDeadline } from './deadline.ts';
 import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { inQuotes } from './in-quotes.ts';
+import { unnamed } from './sdp.ts';
 
 export type { ForkMix } from './audio-fork.ts';
 
@@ -51,7 +52,7 @@ export class MediaEndpoint extends EventEmitter {
   }
 
   get localSdp(): string {
-    return this.#endpoint.local.sdp;
+    return unnamed(this.#endpoint.local.sdp);
   }
 
   get alive(): boolean {
@@ -61,7 +62,7 @@ export class MediaEndpoint extends EventEmitter {
   /** Gives the media server the far end's SDP and resolves with its own. */
   async modify(sdp: string): Promise<string> {
     await this.#ordered('modify', this.#endpoint.modify(sdp));
-    return this.#endpoint.local.sdp;
+    return this.localSdp;
   }
 
   /** Plays files, tones or URLs one after the other; resolves at the end, when aborted, or when the leg is gone. */

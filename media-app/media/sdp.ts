@@ -6,6 +6,9 @@ export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 /** The version of a description (RFC 8866 section 5.2), to be counted up by one with each change. */
 export const versionOf = (sdp: string): number => parse(sdp).origin?.sessionVersion ?? 0;
 
+/** A description that does not say which product made it: no names as user and session (RFC 8866 sections 5.2, 5.3). */
+export const unnamed = (sdp: string): string => sdp.replace(/^o=\S+/m, 'o=-').replace(/^s=.*$/m, 's=-');
+
 /** A description under another version, its direction turned by `turn`. */
 export const describeAnew = (sdp: string, version: number, turn: (direction: Direction) => Direction): string => {
   const session: SessionDescription = parse(sdp);

@@ -2,10 +2,13 @@ import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import { EMPTY_ID } from '#contract/ids';
 import { CarrierDesk, inviteHeader, OWN_NUMBER } from '../support/carrier.ts';
+import { leaksIn, leaksTo } from '../support/far-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { Stranger } from '../support/stranger.ts';
+import { parseMessage } from '../../scripts/phone/sip-message.ts';
 
 const DOMAIN = 'trunkline.localhost';
 const CALLEE = '+12125550123';
@@ -303,6 +306,66 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
           if (after) await desk.db.query(after);
         }
       });
+  });
+
+  describe('nobody sees the other side of a call, nor our inside', () => {
+    const told = [{ name: 'user-agent', value: 'SecretPhone/9.9' }];
+    const bothBlind = (one: TestPhone, other: TestPhone): void => {
+      assert.deepEqual(leaksTo(stack, one, [other]), []);
+      assert.deepEqual(leaksTo(stack, other, [one]), []);
+      const seen = [...one.messages('INVITE', 'received'), ...other.messages('INVITE', 'received')];
+      assert.equal(JSON.stringify(seen).includes('SecretPhone'), false);
+    };
+
+    it('of a phone that calls the world', async () => {
+      const carrier = await desk.carrier({ autoAnswer: true }, { host: '127.0.7.2' });
+      await desk.routes([carrier, { hostname: `127.0.7.2:${carrier.local.port}` }]);
+      const phone = await office.registered('1001', { host: '127.0.7.1' });
+      const call = await phone.dial(CALLEE, told);
+      await call.answered();
+      await call.hangup();
+      await (await carrier.waitForCall()).ended();
+      bothBlind(phone, carrier);
+    });
+
+    it('of a phone that calls a phone, which hangs up', async () => {
+      const one = await office.registered('1001', { host: '127.0.7.1' });
+      const other = await office.registered('1002', { host: '127.0.7.3', incoming: { autoAnswer: true } });
+      const call = await one.dial('1002', told);
+      await call.answered();
+      await (await other.waitForCall()).hangup();
+      await call.ended();
+      bothBlind(one, other);
+    });
+
+    it('of a carrier’s call that is connected to a phone, and of one that is refused', async () => {
+      const callee = await office.registered('1002', { host: '127.0.7.3', incoming: { autoAnswer: true } });
+      const actions = [{ type: 'connect', option: { destinations: [{ type: 'extension', target: '1002', target_name: '1002' }] } }]; // prettier-ignore
+      const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'Topology', actions });
+      await desk.number('+493055500188', { call_flow_id: flow.body.id });
+      await desk.provider(await desk.carrier(), { hostname: '127.0.7.4' });
+      const carrier = await TestPhone.start({ username: '+12125550199', domain: DOMAIN, server: stack.sip, host: '127.0.7.4' }); // prettier-ignore
+      callers.push(carrier);
+      const call = await carrier.dial(`sip:+493055500188@pstn.${DOMAIN}`, told);
+      await call.answered();
+      await call.hangup();
+      await (await callee.waitForCall()).ended();
+      await (await carrier.dial(`sip:+493000000000@pstn.${DOMAIN}`)).ended();
+      bothBlind(carrier, callee);
+    });
+
+    it('of a scanner that asks for everything', async () => {
+      const callee = await office.registered('1002', { host: '127.0.7.3' });
+      const scanner = await Stranger.start('127.0.7.5', stack.sip);
+      for (const method of ['OPTIONS', 'REGISTER', 'INVITE', 'SUBSCRIBE', 'MESSAGE', 'PUBLISH', 'INFO', 'BYE', 'FOO'])
+        await scanner.ask({ method, uri: `sip:1002@${stack.welcome.extensions[0]?.domain_name}` }, 400);
+      scanner.close();
+      assert(scanner.heard.length >= 8, scanner.heard.join());
+      assert.deepEqual(
+        scanner.heard.flatMap(text => leaksIn(stack, parseMessage(Buffer.from(text, 'latin1')), [callee])),
+        [],
+      );
+    });
   });
 
   it('any other domain is answered 404', async () => {

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { connect } from 'node:net';
 import type { Ban } from '#contract/ban';
 import { newId } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
@@ -104,6 +105,30 @@ describe('the guard', function () {
     const uri = `sip:100@${realm}`;
     assert.equal(await one.ask({ method: 'OPTIONS', uri, lines: ['User-Agent: friendly-scanner'] }, 400), undefined);
     assert.equal((await banned(one)).reason, 'scanner');
+  });
+
+  it('a source is one over TCP and UDP: its connection gets no answer any more, nor do its datagrams', async () => {
+    const one = await stranger();
+    const socket = connect({ ...stack.sip, localAddress: one.address });
+    const heard: string[] = [];
+    socket.on('data', data => heard.push(data.toString('latin1')));
+    const ask = (agent: string) => {
+      const text = one.write({ method: 'OPTIONS', uri: `sip:${DOMAIN}`, lines: [`User-Agent: ${agent}`] });
+      socket.write(text.replace('SIP/2.0/UDP', 'SIP/2.0/TCP'));
+    };
+    ask('a phone');
+    await eventually(
+      'an answer',
+      () => heard.length,
+      count => count > 0,
+    );
+    ask('sipvicious');
+    assert.equal((await banned(one)).reason, 'scanner');
+    heard.length = 0;
+    ask('a phone');
+    assert.equal(await ping(one, 300), undefined);
+    assert.deepEqual(heard, []);
+    socket.destroy();
   });
 
   it('one phone with a wrong password does not lock out the office behind the same address', async () => {

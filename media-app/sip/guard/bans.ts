@@ -27,6 +27,12 @@ const KNOWN_MS = 7_200_000;
 /** Behind the address of a known phone there may be a whole office. */
 const KNOWN_FACTOR = 10;
 
+/**
+ * More bans are not made at a time: the address of a UDP message can be forged, and each ban is a few entries in Redis and
+ * two events. What an operator bans is not counted out.
+ */
+export const MOST_BANS = 10_000;
+
 type StrikeScript = (...args: (string | number)[]) => Promise<string | null>;
 
 /** A ban as Redis holds it. */
@@ -110,7 +116,7 @@ export class Bans {
       ...names,
       keys.guardRecord(source),
       ...[source, Math.min(points, 1e9), measure.limit, measure.window_ms, measure.ban_ms, Date.now()],
-      ...[proven ? 1 : 0, KNOWN_FACTOR, JSON.stringify(ban)],
+      ...[proven ? 1 : 0, KNOWN_FACTOR, JSON.stringify(ban), why.reason === 'manual' ? 1e9 : MOST_BANS],
     );
     return text === null ? undefined : shown(JSON.parse(text) as Stored);
   }

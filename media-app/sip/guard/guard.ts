@@ -32,8 +32,8 @@ const KNOWN = { ms: 60_000, sources: 20_000 };
 
 interface GuardParts {
   bans: Bans;
-  directory: Directory;
-  notices: Notices;
+  directory: Pick<Directory, 'homeCustomer' | 'providerAddresses'>;
+  notices: Pick<Notices, 'tell'>;
   /** Addresses and networks that are never banned, as in GUARD_ALLOW. */
   allowed: string;
   /** False: nothing is counted or dropped (GUARD_LIMIT=off). */

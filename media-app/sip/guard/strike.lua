@@ -1,7 +1,8 @@
 -- Counts an offence of a source, and bans it when the measure is full. The measure leaks evenly, so it looks back over a
 -- sliding window and costs one small key a source.
 -- KEYS: measure, known, bans (hash), ends (sorted set), sources (set), record
--- ARGV: source, points, limit, window ms, ban ms, now ms, proven 0|1, factor for known sources, ban as JSON without times
+-- ARGV: source, points, limit, window ms, ban ms, now ms, proven 0|1, factor for known sources, ban as JSON without times,
+-- most bans at a time
 -- Returns the ban as JSON, or false.
 local source, points, limit, window = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local ban_ms, now = tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -18,6 +19,7 @@ if sum < limit then
   redis.call('PEXPIRE', KEYS[1], window)
   return false
 end
+if redis.call('HLEN', KEYS[3]) >= tonumber(ARGV[10]) then return false end
 local count = redis.call('INCR', KEYS[6])
 redis.call('PEXPIRE', KEYS[6], 86400000)
 local ban = cjson.decode(ARGV[9])

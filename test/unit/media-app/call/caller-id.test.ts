@@ -64,7 +64,7 @@ describe('who a callee is told is calling', () => {
     it(`${address.type} ${address.target} is shown as ${from}`, () =>
       assert.deepEqual(callerHeaders(address, 'office.example', false), {
         from,
-        contact: '<sip:trunkline@localhost>',
+        contact: '<sip:call@localhost>',
       }));
 
   for (const [address, withheld] of [
