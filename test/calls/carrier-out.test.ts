@@ -1,63 +1,20 @@
 import { strict as assert } from 'node:assert';
 import { createHash } from 'node:crypto';
-import { createSocket, type Socket } from 'node:dgram';
 import { parseAuthorization } from '../../media-app/sip/digest.ts';
 import type { Call } from '#contract/call';
+import { EMPTY_ID } from '#contract/ids';
 import { CarrierDesk, inviteHeader, invitedUri, OWN_NUMBER } from '../support/carrier.ts';
 import { eventually } from '../support/eventually.ts';
+import { LateCarrier } from '../support/late-carrier.ts';
 import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const tel = (target: string, more = {}) => ({ type: 'tel', target, ...more });
 const CALLEE = '+12125550123';
+/** The ceiling of an account, as this stack is set. */
+const MOST_CALLS = 8;
 const waiting = [{ type: 'sleep', option: { duration: 60_000 } }];
-
-/** A carrier that says nothing to an INVITE until it is told to ring. */
-class LateCarrier {
-  readonly canceled: Promise<void>;
-  readonly #socket: Socket;
-  #invite: { text: string; port: number } | undefined;
-
-  static async start(): Promise<LateCarrier> {
-    const socket = createSocket('udp4');
-    await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', resolve));
-    return new LateCarrier(socket);
-  }
-
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    this.canceled = new Promise(resolve =>
-      socket.on('message', (data, { port }) => {
-        const text = data.toString('utf8');
-        if (text.startsWith('INVITE ')) this.#invite ??= { text, port };
-        if (!text.startsWith('CANCEL ')) return;
-        this.#answer(text, '200 OK', port);
-        if (this.#invite) this.#answer(this.#invite.text, '487 Request Terminated', port);
-        resolve();
-      }),
-    );
-  }
-
-  get port(): number {
-    return this.#socket.address().port;
-  }
-
-  async ring(): Promise<void> {
-    const invite = await eventually('the INVITE', () => this.#invite, Boolean);
-    if (invite) this.#answer(invite.text, '180 Ringing', invite.port);
-  }
-
-  stop(): void {
-    this.#socket.close();
-  }
-
-  #answer(request: string, status: string, port: number): void {
-    const copied = request.split('\r\n').filter(line => /^(via|from|to|call-id|cseq):/i.test(line));
-    const headers = copied.map(line => (/^to:(?!.*tag=)/i.test(line) ? `${line};tag=late` : line));
-    this.#socket.send(`SIP/2.0 ${status}\r\n${headers.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, port, '127.0.0.1');
-  }
-}
 
 interface Answer {
   calls: Call[];
@@ -71,7 +28,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
   let office: Office;
 
   before(async () => {
-    stack = await startStack();
+    stack = await startStack({ env: { CUSTOMER_MAX_CALLS: String(MOST_CALLS) } });
     desk = await CarrierDesk.open(stack);
   });
   beforeEach(() => {
@@ -224,17 +181,36 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       assert.deepEqual([ended.hangup_by, ended.hangup_reason], ['remote', 'failed']);
     });
 
-    it('a carrier that says nothing is left for the next, and one that wakes up late is not kept', async () => {
-      const silent = await LateCarrier.start();
-      const second = await desk.carrier({ autoAnswer: true });
-      const hostname = `127.0.0.1:${silent.port}`;
-      await desk.routes([second, { hostname, name: 'Silent' }], [second]);
-      const call = await placed();
+    it('a carrier that says nothing is left for the next unless it answers OPTIONS; one that wakes up late is not kept', async () => {
+      const [silent, slow] = [await LateCarrier.start(), await LateCarrier.start({ there: true })];
+      const [second, unused] = [await desk.carrier({ autoAnswer: true }), await desk.carrier()];
+      const at = ({ port }: LateCarrier) => ({ hostname: `127.0.0.1:${port}` });
+      await desk.route(await desk.provider(second, at(silent)), { target: '+1', priority: 0 });
+      await desk.route(await desk.provider(second), { target: '+1' });
+      await desk.route(await desk.provider(second, at(slow)), { target: '+49', priority: 0 });
+      await desk.route(await desk.provider(unused), { target: '+49' });
+      const [left, kept] = [await placed(), await placed({ destinations: [tel('+493012345678')] })];
       await (await second.waitForCall({ timeout_ms: 12_000 })).answered();
-      await silent.ring();
+      await silent.say('180 Ringing');
       await silent.canceled;
-      assert.equal((await hangUp(call)).hangup_reason, 'normal');
-      silent.stop();
+      await slow.say('183 Session Progress'); // as late as the other was given up
+      await eventually(
+        'the slow carrier’s progress',
+        () => office.call(kept.id),
+        ({ status }) => status === 'ringing',
+      );
+      await slow.say('486 Busy Here');
+      assert.equal((await office.ended(kept.id)).hangup_reason, 'busy');
+      assert.equal((await hangUp(left)).hangup_reason, 'normal');
+      assert.equal(invites(unused), 0);
+      for (const one of [silent, slow]) one.stop();
+    });
+
+    it('a carrier that fails three calls in a row is dialled behind the others', async () => {
+      const [bad, good] = [await desk.carrier({ refuse: 503 }), await desk.carrier({ refuse: 486 })];
+      await desk.routes([bad], [good]);
+      for (let n = 0; n < 4; n++) await office.ended((await placed()).id);
+      assert.deepEqual([invites(bad), invites(good)], [3, 4]);
     });
 
     it('a call that is hung up while the first route fails is dialled no further', async () => {
@@ -345,6 +321,34 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
   });
 
   describe('ceilings', () => {
+    it('an account has so many calls to the world at a time; more are refused with their reason, to API and phone', async () => {
+      const carrier = await desk.carrier();
+      await desk.routes([carrier]);
+      await desk.standIn(OWN_NUMBER);
+      const calls = await Promise.all(Array.from({ length: MOST_CALLS }, () => placed()));
+      const answer = await place();
+      assert.deepEqual([answer.status, answer.body.error?.reason], [429, 'RESOURCE_LIMIT_EXCEEDED']);
+      assert.match(answer.body.error?.message ?? '', new RegExp(`${MOST_CALLS} calls`));
+      const phone = await office.phone('1001');
+      assert.equal((await (await phone.dial(CALLEE)).ended()).status, 503);
+      await hangUp(calls[0] as Call);
+      calls[0] = await placed(); // there is room again
+      await Promise.all(calls.map(hangUp));
+      await desk.db.query(`UPDATE outbound_configs SET default_outgoing_source_number_id = '${EMPTY_ID}'`);
+    });
+
+    it('an account that cannot pay calls nobody', async () => {
+      const carrier = await desk.carrier();
+      await desk.routes([carrier]);
+      await desk.db.query('UPDATE billing_accounts SET plan_type = $1, balance_token = 0, balance_credit = 0', [
+        'free',
+      ]);
+      const answer = await place();
+      await desk.db.query('UPDATE billing_accounts SET plan_type = $1', ['unlimited']);
+      assert.deepEqual([answer.status, answer.body.error?.reason], [402, 'INSUFFICIENT_BALANCE']);
+      assert.equal(invites(carrier), 0);
+    });
+
     it('a provider that is full, or asked too fast, is passed over', async () => {
       const [one, fast, rest] = [await desk.carrier(), await desk.carrier(), await desk.carrier()];
       await desk.routes([one, { max_calls: 1 }], [fast, { max_calls_per_second: 1 }], [rest]);
