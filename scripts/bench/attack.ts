@@ -15,8 +15,8 @@ const QUIET_TURNS = 6;
 const AT_ONCE = 24;
 /** What may never succeed. */
 const FORBIDDEN = WAVES.filter(wave => !wave.open);
-/** How much a process may have grown when the attack is over, MB. */
-const MOST_GROWTH = 300;
+/** How much a process may grow, MB; and how much in the second half, if that is no less than in the first. */
+const MOST_GROWTH = { at_all: 600, steadily: 150 };
 /** So many standard errors apart two distributions are not the same. */
 const TELLING = 4;
 
@@ -29,7 +29,7 @@ export interface AttackResult {
   setups: { before: number[]; during: number[] };
   registrations: number;
   timing: Record<string, number[]>;
-  memory: { name: string; before: number; after: number }[];
+  memory: { name: string; before: number; half: number; after: number }[];
   bans: number;
   breaches: string[];
 }
@@ -42,11 +42,14 @@ class Campaign {
   readonly breaches: string[] = [];
   readonly #target: Target;
   readonly #most: number;
+  readonly #halfway: () => void;
   readonly #turns = new Map(WAVES.map(wave => [wave, 0]));
 
-  constructor(target: Target, most: number) {
+  /** @param halfway called when half of the messages are out */
+  constructor(target: Target, most: number, halfway: () => void) {
     this.#target = target;
     this.#most = most;
+    this.#halfway = halfway;
   }
 
   async run(): Promise<void> {
@@ -85,6 +88,7 @@ class Campaign {
     const send = one.throw.bind(one);
     one.throw = data => {
       this.messages += 1;
+      if (this.messages === Math.floor(this.#most / 2)) this.#halfway();
       send(data);
     };
     await act(one, wave).finally(() => one.close());
@@ -144,6 +148,11 @@ const memoryOf = ({ processes, stores }: Stack): Map<string, number> =>
     ['control-api', residentMb(processes.controlApi.pid)],
     ['redis', residentMb(stores.redis.pid)],
   ]);
+
+const isBloated = ({ before, half, after }: AttackResult['memory'][number]): boolean => {
+  const [first, second] = [half - before, after - half];
+  return after - before > MOST_GROWTH.at_all || (second > first && second > MOST_GROWTH.steadily);
+};
 
 /** How long refusals take, by who was guessed; the answers have to be the same. */
 const timeRefusals = async (target: Target, samples: number): Promise<[Record<string, number[]>, string[]]> => {
@@ -207,14 +216,16 @@ export const attack = async (stack: Stack, desk: CarrierDesk, count: number): Pr
       direct: door.direct_hash,
     };
     const memory = memoryOf(stack);
-    const campaign = new Campaign(target, count);
+    let half = memory;
+    const campaign = new Campaign(target, count, () => (half = memoryOf(stack)));
     victims.run();
     await campaign.run();
     await victims.stop();
     const [timing, told] = await timeRefusals(target, Math.max(20, Math.min(200, Math.floor(count / 100))));
     const after = memoryOf(stack);
-    const grown = [...memory].map(([name, mb]) => ({ name, before: mb, after: after.get(name) ?? 0 }));
-    const fat = grown.filter(one => one.after - one.before > MOST_GROWTH);
+    const grown = [...memory].map(([name, before]) => ({
+      ...{ name, before, half: half.get(name) ?? 0, after: after.get(name) ?? 0 },
+    }));
     return {
       messages: campaign.messages,
       addresses: campaign.addresses,
@@ -228,7 +239,7 @@ export const attack = async (stack: Stack, desk: CarrierDesk, count: number): Pr
         ...new Set([...campaign.breaches, ...(await victims.breaches()), ...told]),
         ...victims.failures.map(failure => `a phone of the house was harmed: ${failure}`),
         ...(victims.setups.length ? [] : ['no phone of the house called']),
-        ...fat.map(one => `${one.name} grew by ${(one.after - one.before).toFixed(0)} MB`),
+        ...grown.filter(isBloated).map(one => `${one.name} grew from ${one.before.toFixed(0)} to ${one.after.toFixed(0)} MB`), // prettier-ignore
       ],
     };
   } finally {
@@ -251,8 +262,8 @@ const report = (result: AttackResult, seconds: number): void => {
   console.log(`  setup during         ${spread(setups.during)}`);
   console.log('a wrong password, refused for');
   for (const [name, samples] of Object.entries(result.timing)) console.log(`  ${name.padEnd(20)} ${spread(samples)}`);
-  console.log('memory, MB, before and after');
-  for (const { name, before, after } of memory) console.log(`  ${name.padEnd(20)} ${before.toFixed(0)} ${after.toFixed(0)}`); // prettier-ignore
+  console.log('memory, MB: before, at half, after');
+  for (const { name, before, half, after } of memory) console.log(`  ${name.padEnd(20)} ${before.toFixed(0)} ${half.toFixed(0)} ${after.toFixed(0)}`); // prettier-ignore
   for (const breach of breaches.slice(0, 20)) console.log(`breach: ${breach}`);
   console.log(`\n${breaches.length} breaches`);
 };
