@@ -60,7 +60,9 @@ export class Channel {
     leg.on('insecure', reason =>
       core.options.log.warn({ uuid: this.uuid, reason }, 'the DTLS handshake failed; nothing is heard or sent'),
     );
-    leg.on('digit', ({ digit, duration_samples }) => this.pressed(digit, duration_samples, 'RTP'));
+    leg.on('digit', ({ digit, duration_samples, inband }) =>
+      this.pressed(digit, duration_samples, inband ? 'INBAND_AUDIO' : 'RTP'),
+    );
     this.set('uuid', this.uuid);
     this.set('call_uuid', this.uuid);
     core.add(this);
@@ -118,6 +120,7 @@ export class Channel {
   /** A key was pressed: reported at once, then offered to the application on top. */
   pressed(digit: string, durationSamples: number, source: DigitSource): void {
     if (this.hangupCause !== null) return;
+    if (source === 'ENDPOINT') this.leg.hearTones(false); // it tells its keys by INFO, and would be heard twice
     const extra = { 'DTMF-Digit': digit, 'DTMF-Duration': String(durationSamples), 'DTMF-Source': source };
     this.raise('DTMF', extra, false);
     this.executions.digit(digit);

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { MediaClock } from './clock.ts';
 import { frameSamples, tickMs } from './clock.ts';
+import { InbandDigits } from './inband-digits.ts';
 import type { LegStats } from './leg-stats.ts';
 import { legStats } from './leg-stats.ts';
 import type { RemoteParty } from './remote-party.ts';
@@ -72,6 +73,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   #overlays: readonly FrameSource[] = [];
   #replacements: readonly FrameSource[] = [];
   #waiters: Waiter[] = [];
+  #inband: InbandDigits | null = null;
   #saidTick = -1;
   #remote: RemoteParty | null = null;
   #source: FrameSource | null = null;
@@ -120,7 +122,14 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#wire.multiplexed = remote?.multiplexed ?? false;
     this.#receiver.setRemote(this.#remote);
     this.#sender.setRemote(this.#remote);
+    this.hearTones(remote !== null && remote.telephoneEvent === null);
     this.#idle = false;
+  }
+
+  /** Takes key presses from the tones in the audio; on by itself for a party that knows no telephone-event. */
+  hearTones(on: boolean): void {
+    if (on) this.#inband ??= new InbandDigits(digit => this.#pressed(digit));
+    else this.#inband = null;
   }
 
   /** What the party hears from the next tick on; null is silence, which is sent too. */
@@ -198,7 +207,8 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     if (this.#saidTick === this.#clock.now) return this.#said;
     this.#saidTick = this.#clock.now;
     this.#receiver.jitter.read(this.#said);
-    if (this.#muted.read) this.#said.fill(0);
+    const pressing = this.#inband?.push(this.#said) ?? false;
+    if (this.#muted.read || pressing) this.#said.fill(0);
     return this.#said;
   }
 

@@ -10,6 +10,8 @@ const longest = 0xffff;
 export interface Digit {
   digit: string;
   duration_samples: number;
+  /** Heard as tones in the audio. */
+  inband?: boolean;
 }
 
 interface Press {

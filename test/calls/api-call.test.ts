@@ -61,6 +61,17 @@ describe('a call placed through the API', function () {
     });
   }
 
+  it('takes the key of a phone that knows no telephone-event from its tones', async () => {
+    const phone = await office.registered('1001', { events: false });
+    await office.ring('1001', menu.slice(1));
+    const incoming = await phone.waitForCall();
+    incoming.answer();
+    await incoming.answered();
+    await incoming.press('2');
+    await incoming.hears(TONES[2] ?? 0);
+    await incoming.ended();
+  });
+
   it('tells the same story in order, once, over WebSocket and webhook', async () => {
     const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
     const heard = await office.listen();

@@ -29,9 +29,9 @@ export const sendDtmf: Application = immediate('send_dtmf', ({ channel, data }) 
   sendDigits(channel, data);
 });
 
-/** `start_dtmf` and `stop_dtmf`: keys arrive as telephone-events; tones in the audio are not looked at. */
-export const startDtmf: Application = immediate('start_dtmf', () => undefined);
-export const stopDtmf: Application = immediate('stop_dtmf', () => undefined);
+/** `start_dtmf` and `stop_dtmf`: keys are taken from the tones in the audio, too. */
+export const startDtmf: Application = immediate('start_dtmf', ({ channel }) => channel.leg.hearTones(true));
+export const stopDtmf: Application = immediate('stop_dtmf', ({ channel }) => channel.leg.hearTones(false));
 
 /** `sleep <ms>`. */
 export const sleep: Application = {

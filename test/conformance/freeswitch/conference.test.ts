@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import type { EslEvent } from './engine-under-test.ts';
+import type { Party } from './conference-room.ts';
 import { caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
 
 describe('conferences, by ear', function () {
@@ -23,6 +24,19 @@ describe('conferences, by ear', function () {
     assert.ok(a && b && c);
     await Promise.all([hearsOnly(a, 700, 1000), hearsOnly(b, 440, 1000), hearsOnly(c, 440, 700)]);
     assert.equal(await conference.getSize(), 4);
+  });
+
+  it('lets ten parties each hear the nine others, and not themselves', async () => {
+    const conference = await createConference(under);
+    const tones = Array.from({ length: 10 }, (_, at) => 400 + 150 * at);
+    const parties = await Promise.all(tones.map(hz => party(under, conference, hz)));
+    for (const { peer } of parties) peer.peak = 2000; // nine together are not clipped
+    const heard = ({ peer }: Party): number[] => tones.filter(hz => peer.amplitude(hz, 200) > 500);
+    await until(
+      () => parties.every((one, self) => String(heard(one)) === String(tones.filter((_, at) => at !== self))),
+      'everybody to hear all others',
+      8000,
+    );
   });
 
   it('needs no control leg: the first to join opens the conference, the last to leave ends it', async () => {

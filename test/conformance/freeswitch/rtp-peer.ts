@@ -35,6 +35,8 @@ export class RtpPeer {
   packets = 0;
   /** Frequency it says, 0 for silence, null for sending nothing. */
   saying: number | null = null;
+  /** How loud: the peak of its sine. */
+  peak = 8000;
   port = 0;
   remotePort = 0;
   /** SRTP by a library that shares no code with the engine; null for plain RTP. */
@@ -140,11 +142,17 @@ export class RtpPeer {
 
   /** The tones among the test's frequencies in the last `ms` that it heard. */
   tonesOf(ms: number): number[] {
+    return frequencies.filter(frequency => this.amplitude(frequency, ms) > 500);
+  }
+
+  /** How loud a tone was in the last `ms`: its peak, 0 before that much was heard. */
+  amplitude(frequency: number, ms: number): number {
     const wanted = Math.ceil(ms / frameMs);
     const frames = this.heard.slice(-wanted);
-    if (frames.length < wanted) return [];
-    const all = Int16Array.from(frames.flatMap(frame => [...frame.samples]));
-    return frequencies.filter(frequency => level(all, frequency) > 500);
+    if (frames.length < wanted) return 0;
+    const all = new Int16Array(wanted * samples);
+    frames.forEach((frame, at) => all.set(frame.samples, at * samples));
+    return level(all, frequency);
   }
 
   /** The loudest sample heard so far. */
@@ -167,7 +175,7 @@ export class RtpPeer {
     const payload = Buffer.alloc(samples);
     for (let at = 0; at < samples; at += 1) {
       this.#phase += (2 * Math.PI * frequency) / 8000;
-      payload[at] = muLaw(frequency === 0 ? 0 : Math.round(8000 * Math.sin(this.#phase)));
+      payload[at] = muLaw(frequency === 0 ? 0 : Math.round(this.peak * Math.sin(this.#phase)));
     }
     return payload;
   }

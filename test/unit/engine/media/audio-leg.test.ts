@@ -9,6 +9,7 @@ import { decode } from '../../../../engine/media/codecs/g711.ts';
 import { codecs } from '../../../../engine/media/codecs/table.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { emptyHeader, parseRtp } from '../../../../engine/media/rtp.ts';
+import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
 import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
 
@@ -276,10 +277,25 @@ describe('An audio leg', () => {
 
   it('a party without telephone-event gets digits as tones', async () => {
     const [a, b] = await line({ telephoneEvent: null });
+    b.hearTones(false);
     await ticks(10);
     const heard = listen(b, 0);
     void a.sendDigits('5', 1000);
     hears((await heard).subarray(640), [770, 1336], [697, 941]);
+  });
+
+  it('keys of a party without telephone-event are taken from its tones, which others hardly hear', async () => {
+    const [a, b] = await line({ telephoneEvent: null });
+    const digits: Digit[] = [];
+    b.on('digit', digit => digits.push(digit));
+    let loud = 0;
+    b.addTap({ frame: said => (loud += loudness(said) > 100 ? 1 : 0) });
+    await ticks(10);
+    await a.sendDigits('1590D*#55', 80, 60);
+    await ticks(6);
+    assert.equal(digits.map(({ digit }) => digit).join(''), '1590D*#55');
+    assert.ok(digits.every(({ inband, duration_samples }) => inband && Math.abs(duration_samples - 640) <= 160));
+    assert.ok(loud <= 2 * digits.length, `${loud} frames of tones`);
   });
 
   it('sends to where the party really is, and lets no stranger take the stream', async () => {
