@@ -11,7 +11,8 @@ import { type DialogName, earlyDialogOf } from './replaces.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 import type { SipAddress } from './seen-message.ts';
-import type { Dialog, SipError, SipRequest, SipResponse } from './srf.ts';
+import { inviteWithLogin } from './challenged.ts';
+import type { Dialog, SipError, SipRequest, SipResponse, UacProgress } from './srf.ts';
 import { isAddress, parseSipUri } from './uri.ts';
 
 /** Whom to dial and how it gets there. */
@@ -193,15 +194,17 @@ export class OutgoingLeg extends Leg {
   #invite({ uri, proxy, headers, auth, carrier, next }: DialTarget, localSdp: string): Promise<Dialog> {
     const attempt: Attempt = { heard: false, given_up: false, over: false };
     this.#attempt = attempt;
-    const invited = this.#server.srf.createUAC(
-      uri,
-      // drachtio-srf writes into the headers it is given.
-      { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}), ...(auth ? { auth } : {}) },
-      {
-        cbRequest: (error, request) => this.#onSent(attempt, error, request),
-        cbProvisional: response => this.#onProvisional(attempt, response),
-      },
-    );
+    const { srf } = this.#server;
+    // drachtio-srf writes into the headers it is given.
+    const options = { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}) };
+    const progress: UacProgress = {
+      cbRequest: (error, request) => this.#onSent(attempt, error, request),
+      cbProvisional: response => this.#onProvisional(attempt, response),
+    };
+    const goesOn = () => !this.#cause && !attempt.given_up;
+    const invited = auth
+      ? inviteWithLogin(srf, uri, options, progress, { login: auth, goesOn })
+      : srf.createUAC(uri, options, progress);
     return next && carrier ? this.#unlessDead(attempt, carrier, invited) : invited;
   }
 

@@ -37,6 +37,8 @@ export interface SipResponse extends SipMessage {
 export interface Dialog extends EventEmitter {
   id: string;
   connected: boolean;
+  /** Answers challenges of requests inside the dialog. */
+  auth?: { username: string; password: string };
   /** `uac` when we sent its INVITE, and so own its Call-ID. */
   type: 'uac' | 'uas';
   sip: { callId: string; localTag: string; remoteTag: string };
@@ -50,7 +52,6 @@ export interface UacOptions {
   proxy?: string;
   localSdp: string;
   headers: Record<string, string>;
-  auth?: { username: string; password: string };
 }
 
 export interface UacProgress {
@@ -61,6 +62,7 @@ export interface UacProgress {
 /** How a failed `createUAC` says what the far end answered. */
 export interface SipError extends Error {
   status?: number;
+  res?: SipResponse;
 }
 
 /** A request outside of any dialog. */
@@ -69,7 +71,6 @@ export interface OutOfDialog {
   headers?: Record<string, string>;
   /** Next hop when it is not where the URI points. */
   proxy?: string;
-  auth?: UacOptions['auth'];
 }
 
 export type RequestHandler = (request: SipRequest, response: SipResponse) => void;
@@ -96,13 +97,19 @@ export interface SrfConnection extends EventEmitter {
 export const createSrf = (): SrfConnection => new Srf() as unknown as SrfConnection;
 
 /**
- * Sends a request outside of any dialog and resolves with its final answer. Challenges are answered with `auth`.
- * Rejects when it cannot be sent.
+ * Sends a request outside of any dialog and resolves with its final answer; `sent` hears what went out. Rejects when it
+ * cannot be sent.
  */
-export const askOnce = (srf: SrfConnection, uri: string, options: OutOfDialog): Promise<SipResponse> =>
+export const askOnce = (
+  srf: SrfConnection,
+  uri: string,
+  options: OutOfDialog,
+  sent: (request: SipRequest) => void = () => undefined,
+): Promise<SipResponse> =>
   new Promise((resolve, reject) => {
     srf.request(uri, options, (error, request) => {
       if (error) return reject(error instanceof Error ? error : new Error('the SIP server sent nothing'));
+      sent(request);
       request.on('response', (response: SipResponse) => response.status >= 200 && resolve(response));
     });
   });

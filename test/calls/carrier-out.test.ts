@@ -113,14 +113,20 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
         await office.ended(call.id);
       });
 
-    for (const status of [401, 407] as const)
-      it(`is sent again with an answer to a ${status} challenge, and can be taken back then`, async () => {
+    const challenges: [status: 401 | 407, algorithm: string, hash: string][] = [
+      [401, 'MD5', 'md5'],
+      [407, 'MD5', 'md5'],
+      [401, 'SHA-256', 'sha256'],
+      [407, 'SHA-256', 'sha256'],
+    ];
+    for (const [status, algorithm, algorithmHash] of challenges)
+      it(`is sent again with an answer to a ${status} challenge with ${algorithm}, and can be taken back then`, async () => {
         const carrier = await desk.carrier({ ring: false });
         await desk.routes([carrier, { username: 'us', password: 'secret' }]);
         const call = await placed();
         const first = await carrier.waitForCall({ ring: false });
-        const name = status === 401 ? 'www-authenticate' : 'proxy-authenticate';
-        const value = 'Digest realm="carrier", nonce="n0nce", algorithm=MD5, qop="auth"';
+        const name = status === 401 ? 'WWW-Authenticate' : 'Proxy-Authenticate';
+        const value = `Digest realm="carrier", nonce="n0nce", algorithm=${algorithm}, qop="auth"`;
         (first.inner.sip as unknown as { reject(code: number, headers: unknown[]): void }).reject(status, [
           { name, value },
         ]);
@@ -129,10 +135,10 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
           (await inviteHeader(carrier, status === 401 ? 'authorization' : 'proxy-authorization', 2)) ?? '',
         );
         assert(answer);
-        const md5 = (text: string) => createHash('md5').update(text).digest('hex');
-        const secret = md5('us:carrier:secret');
-        const what = md5(`INVITE:${answer['uri']}`);
-        const expected = md5(`${secret}:n0nce:${answer['nc']}:${answer['cnonce']}:auth:${what}`);
+        const hash = (text: string) => createHash(algorithmHash).update(text).digest('hex');
+        const secret = hash('us:carrier:secret');
+        const what = hash(`INVITE:${answer['uri']}`);
+        const expected = hash(`${secret}:n0nce:${answer['nc']}:${answer['cnonce']}:auth:${what}`);
         assert.deepEqual([answer['username'], answer['response']], ['us', expected]);
         await hangUp(call);
         assert.equal((await second.ended()).status, 487);
