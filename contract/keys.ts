@@ -78,8 +78,8 @@ export const keys = {
   malformed: 'tl:guard:malformed',
   /** String with expiry: JSON of whose phone a token sets up; the SHA-256 of the token in hex. */
   provisioning: (hash: string) => `tl:provisioning:${hash}`,
-  /** Set with expiry: the nonce counts a nonce was answered with; each is good once. */
-  nonceCount: (nonce: string) => `tl:nonce:${nonce}`,
+  /** String with expiry: a nonce was answered with this count, which is good once. */
+  nonceCount: (nonce: string, count: string) => `tl:nonce:${nonce}:${count}`,
 } as const;
 
 /** BullMQ queue names (BullMQ adds its own `bull:` prefix). */

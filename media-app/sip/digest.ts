@@ -104,10 +104,8 @@ export class Digest {
 
   /** RFC 2069 clients count nothing: a nonce is good for one request of theirs, so that nobody repeats it. */
   async #firstUse(fields: Record<string, string>): Promise<boolean> {
-    const key = keys.nonceCount(fields.nonce ?? '');
-    const count = fields.qop ? String(fields.nc) : 'uncounted';
-    const [added] = (await this.#redis.multi().sadd(key, count).pexpire(key, NONCE_LIFE_MS).exec()) ?? [];
-    return added?.[1] === 1;
+    const key = keys.nonceCount(fields.nonce ?? '', fields.qop ? String(fields.nc).slice(0, 16) : 'uncounted');
+    return (await this.#redis.set(key, '1', 'PX', NONCE_LIFE_MS, 'NX')) === 'OK';
   }
 
   async #newNonce(source: string): Promise<string> {

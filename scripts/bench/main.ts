@@ -7,6 +7,7 @@ import { engineBench } from './engine.ts';
 import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
+import { registrarBench } from './registrar.ts';
 import { streamBench } from './stream.ts';
 
 /** What can be measured: `npm run bench` is calls, `npm run bench -- stream 10` another. */
@@ -19,6 +20,7 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   engine: (calls = '100', hold_s = '300', measure_s = '10') =>
     engineBench(Number(calls), Number(hold_s), Number(measure_s)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
+  registrar: (contacts = '20000', minutes = '10') => registrarBench(Number(contacts), Number(minutes)),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),
 };
