@@ -56,7 +56,8 @@ export class Victims {
   /** One call after the other to each side, until `stop`. */
   run(): void {
     this.#running = true;
-    this.#loops = ['1002', FRIEND].map(target => this.#loop(target));
+    // Each registers a phone of its own: of two at once the one that is handled later would be the older.
+    this.#loops = [this.#loop('1002', this.callee), this.#loop(FRIEND, this.caller)];
   }
 
   async stop(): Promise<void> {
@@ -77,10 +78,10 @@ export class Victims {
     await call.hangup().catch(() => undefined);
   }
 
-  async #loop(target: string): Promise<void> {
+  async #loop(target: string, phone: TestPhone): Promise<void> {
     while (this.#running) {
       await this.call(target);
-      await this.callee.register().then(
+      await phone.register().then(
         () => (this.registrations += 1),
         (error: unknown) => this.failures.push(`a registration: ${String(error)}`),
       );
