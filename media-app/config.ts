@@ -113,6 +113,8 @@ export type Settings = z.infer<typeof settingsSchema>;
 export const readSettings = (environment: NodeJS.ProcessEnv = process.env): Settings => {
   // Both WWW-Authenticate lines of a challenge must survive drachtio-srf, which otherwise merges equal names.
   environment.DRACHTIO_PRESERVE_HEADER_NAMES ??= 'WWW-Authenticate';
+  // drachtio-srf looks there for every header it reads; a plain copy answers without asking the operating system.
+  if (environment === process.env) process.env = { ...environment };
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = settingsSchema.safeParse(given);
   if (parsed.success) return parsed.data;
