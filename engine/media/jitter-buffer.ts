@@ -1,4 +1,5 @@
 import { frameSamples, sampleRate } from './clock.ts';
+import { Concealment } from './concealment.ts';
 import { sequenceDistance, timestampDistance } from './rtp.ts';
 
 const ring = 8192;
@@ -33,13 +34,14 @@ export interface JitterStats {
  * Puts received audio in order and hands it out at the pace of the clock. Samples live in a ring addressed by RTP
  * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 20 and
  * 200 ms: a late packet deepens it by 20 ms, a calm stretch without need shortens it. The stretch is three seconds, four
- * times as long after each hiccup, up to a minute, and half as long again after each calm one. What is missing is concealed by repeating
- * the last frame, fading out over 60 ms.
+ * times as long after each hiccup, up to a minute, and half as long again after each calm one. What is missing is concealed for 60 ms.
  */
 export class JitterBuffer {
   readonly #samples = new Int16Array(ring);
   readonly #valid = new Uint8Array(ring);
-  readonly #lastFrame = new Int16Array(frameSamples);
+  readonly #concealment = new Concealment();
+  /** Whether a frame of this stream was heard: what is made up before it is of the last one. */
+  #heard = false;
   #started = false;
   #ssrc = 0;
   #playout = 0;
@@ -51,8 +53,6 @@ export class JitterBuffer {
   #suspect: { sequence: number; timestamp: number } | null = null;
   #muteFrom = 0;
   #muteSamples = 0;
-  #lossRun = fadeFrames;
-  #heard = false;
   #windowMin = Infinity;
   #windowCount = 0;
   #calm = calmPackets.least;
@@ -114,7 +114,7 @@ export class JitterBuffer {
     this.#playout = (this.#playout + frameSamples) >>> 0;
     if (timestampDistance(this.#newest, this.#playout) < 0) this.#newest = this.#playout;
     this.#played += 1;
-    if (found === frameSamples) this.#remember(frame);
+    if (found === frameSamples) this.#hear(frame);
     else if (found === 0) return this.#conceal(frame);
     return true;
   }
@@ -287,19 +287,14 @@ export class JitterBuffer {
     return found;
   }
 
-  #remember(frame: Int16Array): void {
-    this.#lastFrame.set(frame);
-    this.#lossRun = 0;
+  #hear(frame: Int16Array): void {
+    this.#concealment.heard(frame);
     this.#heard = true;
   }
 
   #conceal(frame: Int16Array): boolean {
-    const gain = 1 - (this.#lossRun + 0.5) / fadeFrames;
-    const gap = this.#lossRun < fadeFrames || timestampDistance(this.#newest, this.#playout) > 0;
+    const gap = this.#concealment.run < fadeFrames || timestampDistance(this.#newest, this.#playout) > 0;
     if (this.#heard && gap) this.#concealed += 1;
-    this.#lossRun += 1;
-    if (gain <= 0) return false;
-    for (let i = 0; i < frameSamples; i++) frame[i] = Math.round((this.#lastFrame[i] ?? 0) * gain);
-    return true;
+    return this.#concealment.makeUp(frame);
   }
 }
