@@ -1400,6 +1400,8 @@ export type SimulationScript = {
   continue_after_ms?: number;
   /** How long speech takes. */
   speech_ms_per_character?: number;
+  /** How long the call stays in a conference. */
+  conference_ms?: number;
   /** Length of an audio file. */
   play_ms?: number;
   /** Length of a beep. */
@@ -1458,6 +1460,8 @@ export type SimulationScriptInput = {
   continue_after_ms?: number;
   /** How long speech takes. */
   speech_ms_per_character?: number;
+  /** How long the call stays in a conference. */
+  conference_ms?: number;
   /** Length of an audio file. */
   play_ms?: number;
   /** Length of a beep. */

@@ -21,9 +21,6 @@ interface Leg extends ScriptedAnswer {
 /** Shorter speech than this is not heard as speech; silence before and after it counts. Milliseconds. */
 const SHORTEST_SPEECH_MS = 300;
 
-/** How long a simulated conference lasts, in milliseconds. */
-const CONFERENCE_MS = 60_000;
-
 /** How long it takes to tell a person from a machine, in milliseconds. */
 const AMD_MS = 2000;
 /** How long it listens to a party that it cannot hear, in milliseconds. */
@@ -63,6 +60,8 @@ export class SimulatedCall implements CallPort {
   readonly #clock: VirtualClock;
   readonly #recorder: Recorder;
   readonly #call: Call;
+  /** Of the conferences it was let into. */
+  readonly #bridges = new Set<string>();
   /** Called once, when the call has ended for whatever reason. */
   onEnd: () => void = () => undefined;
 
@@ -173,11 +172,15 @@ export class SimulatedCall implements CallPort {
   /** Any conference lets a simulated call in at once. */
   async joinConference(): Promise<ConferenceEntry> {
     await this.answer();
-    return { conferencecall_id: newId(), confbridge_id: newId(), pre_flow_id: EMPTY_ID };
+    const confbridge_id = newId();
+    this.#bridges.add(confbridge_id);
+    return { conferencecall_id: newId(), confbridge_id, pre_flow_id: EMPTY_ID };
   }
 
-  joinConfbridge(_confbridgeId: string, signal: AbortSignal): Promise<void> {
-    return this.#media(CONFERENCE_MS, signal);
+  /** Only the bridges of conferences can be entered; nobody else's are known to flows. */
+  async joinConfbridge(confbridgeId: string, signal: AbortSignal): Promise<void> {
+    if (!this.#bridges.has(confbridgeId)) throw new Error(`there is no confbridge ${confbridgeId}`);
+    await this.#media(this.#script.conference_ms, signal);
   }
 
   async detectMachine(signal: AbortSignal): Promise<AmdVerdict> {

@@ -77,6 +77,7 @@ export const scriptSchema = z
     amd: z.enum(['human', 'machine', 'notsure']).default('human').describe('What the amd action finds, after 2 s.'),
     continue_after_ms: moment.optional().describe('When a block is continued; absent: never.'),
     speech_ms_per_character: z.number().min(1).max(1000).default(65).describe('How long speech takes.'),
+    conference_ms: length(60_000).describe('How long the call stays in a conference.'),
     play_ms: length(5000).describe('Length of an audio file.'),
     beep_ms: length(250).describe('Length of a beep.'),
     max_ms: z.number().int().min(1).max(LONGEST_MS).default(3_600_000).describe('The simulation ends then.'),

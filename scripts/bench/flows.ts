@@ -68,7 +68,9 @@ export const flowsBench = async (count: number, seed: number): Promise<void> => 
     }
     const seconds = (performance.now() - began) / 1000;
     const acts = plans.flatMap(plan => plan.acts.map(act => act.do));
-    const done = ['press', 'hangup', 'continue'].map(what => `${what} ${acts.filter(act => act === what).length}`);
+    const done = ['press', 'hangup', 'continue', 'leave'].map(
+      what => `${what} ${acts.filter(act => act === what).length}`,
+    );
     console.log(`actions taken: ${countOf(plans)}`);
     console.log(`done beside them: ${done.join(', ')}`);
     console.log(

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
+import { WebSocketServer } from 'ws';
 import type { Activeflow } from '#contract/activeflow';
 import type { Call } from '#contract/call';
 import type { LiveRecord } from '#contract/events';
+import type { Conferencecall } from '#contract/conferencecall';
 import type { FlowTemplate } from '#contract/flow';
 import { keys } from '#contract/keys';
 import type { Simulation } from '#flow/simulator/result';
@@ -15,10 +17,12 @@ import { Office } from './office.ts';
 import type { PhoneCall } from './phone-call.ts';
 import { TestPhone } from './phone.ts';
 import { DRAWN_IDS, type DrawnFlow, idOf, type Surroundings } from './random-flow.ts';
+import { Rooms } from './rooms.ts';
 import type { Stack } from './stack.ts';
 
 /** How long the far end of a connect talks, and how often a flow is looked at. Milliseconds. */
 const TALK_MS = 250;
+const CONFERENCE_MS = 400;
 const LOOK_MS = 40;
 /** Longer flows are not drawn: real calls take real time. */
 export const LONGEST_MS = 9000;
@@ -62,6 +66,7 @@ export class FlowAgreement {
   readonly #redis: Redis;
   readonly #phones: TestPhone[] = [];
   #web: Server | undefined;
+  #room = '';
   #party: TestPhone | undefined;
   #world: KnownWorld | undefined;
   #surroundings: Surroundings | undefined;
@@ -84,6 +89,10 @@ export class FlowAgreement {
     this.#party = await this.#office.registered('1001', { tone: 500, incoming: { autoAnswer: true } });
     const urls = await this.#serve();
     const stored = [await this.#store([mark('f')]), await this.#store([mark('g'), jump('a')]), await this.#store([])];
+    const last = await this.#store([{ type: 'variable_set', option: { key: 'k', value: '${m}z' } }, { type: 'stop' }]);
+    const follower = await this.#store([mark('h'), { type: 'beep' }, mark('${m}i')], last.id);
+    this.#room = (await new Rooms(this.#office).open()).id;
+    const [first = ''] = urls.keys();
     this.#surroundings = {
       urls: [...urls.keys(), ''],
       destinations: [
@@ -91,6 +100,8 @@ export class FlowAgreement {
         { type: 'extension', target: '9999' },
       ],
       flow_ids: stored.map(({ id }) => id),
+      conference_id: this.#room,
+      media_urls: [`ws${new URL(first).origin.slice('http'.length)}/media`, 'ws://127.0.0.1:9/'],
       source: '+899111222333',
     };
     this.#world = {
@@ -102,7 +113,9 @@ export class FlowAgreement {
         [talking.address]: { result: 'answered', after_ms: 60, talk_ms: TALK_MS },
         '9999': { result: 'refused' },
       },
-      flows: new Map(stored.map(flow => [flow.id, flow])),
+      flows: new Map([...stored, last, follower].map(flow => [flow.id, flow])),
+      follower_id: follower.id,
+      conference_ms: CONFERENCE_MS,
     };
   }
 
@@ -121,12 +134,15 @@ export class FlowAgreement {
 
   /** Runs the flow on a call and in the simulator of the API; undefined when both agree, else how they differ. */
   async difference(plan: FlowPlan): Promise<{ real: Outcome; simulated: Outcome } | undefined> {
-    const [real, simulated] = [await this.#real(plan), await this.#simulated(plan)];
+    const { actions, followed } = plan;
+    const flow = followed ? { flow_id: (await this.#store(actions, this.#world?.follower_id)).id } : { actions };
+    const [real, simulated] = [await this.#real(plan, flow), await this.#simulated(plan, flow)];
     return JSON.stringify(real) === JSON.stringify(simulated) ? undefined : { real, simulated };
   }
 
   /** Fails when a flow left anything behind. */
   async close(): Promise<void> {
+    await new Rooms(this.#office).close(this.#room);
     await this.#office.close();
     clearInterval(this.#watch);
     for (const phone of this.#phones) await phone.stop({ hangup: true });
@@ -136,34 +152,45 @@ export class FlowAgreement {
     this.#web?.close();
   }
 
-  async #simulated({ actions, script }: FlowPlan): Promise<Outcome> {
-    const given = { actions, script };
+  async #simulated({ script }: FlowPlan, flow: object): Promise<Outcome> {
+    const given = { ...flow, script };
     const { status, body } = await this.#office.stack.api<Simulation>('POST', '/activeflows/simulate', given);
     assert.equal(status, 200, JSON.stringify(body));
     return { path: body.trace.map(step => short(step.action)), variables: kept(body.variables) };
   }
 
-  async #real({ actions, acts }: FlowPlan): Promise<Outcome> {
+  async #real({ acts, simulation }: FlowPlan, flow: object): Promise<Outcome> {
     const from = `+8990${String((this.#calls += 1)).padStart(8, '0')}`;
-    const { activeflow_id } = await this.#ring(from, actions);
-    for (const act of acts) if (await this.#cameTo(activeflow_id, act.step)) await this.#act(act, from, activeflow_id);
-    const { executed_actions, current_action } = await eventually(
-      `the end of activeflow ${activeflow_id}`,
-      () => this.#activeflow(activeflow_id),
-      flow => flow.status === 'ended',
+    const { id, activeflow_id } = await this.#ring(from, flow);
+    for (const act of acts)
+      if (await this.#cameTo(activeflow_id, act.step)) await this.#act(act, from, id, activeflow_id);
+    const flows = await eventually(
+      `the end of the flows of call ${id}`,
+      () => this.#activeflowsOf(id),
+      all => all.length === 1 + simulation.on_complete.length && all.every(({ status }) => status === 'ended'),
       60_000,
     );
-    const record = await this.#redis.get(keys.live('activeflow', activeflow_id));
+    const record = await this.#redis.get(keys.live('activeflow', flows.at(-1)?.id ?? ''));
     const { internal } = JSON.parse(record ?? '{}') as LiveRecord;
-    const path = [...executed_actions, current_action].filter(({ type }) => type !== '').map(short);
+    const actions = flows.flatMap(({ executed_actions, current_action }) => [...executed_actions, current_action]);
+    const path = actions.filter(({ type }) => type !== '').map(short);
     return { path, variables: kept(internal['variables'] as Record<string, string>) };
   }
 
-  async #ring(from: string, actions: unknown[]): Promise<Call> {
+  /** The call's own activeflow and those that followed it, in this order. */
+  async #activeflowsOf(callId: string): Promise<Activeflow[]> {
+    const { body } = await this.#office.stack.api<{ result: Activeflow[] }>(
+      'GET',
+      `/activeflows?reference_id=${callId}`,
+    );
+    return body.result.reverse();
+  }
+
+  async #ring(from: string, flow: object): Promise<Call> {
     const { status, body } = await this.#office.stack.api<{ calls: Call[] }>('POST', '/calls', {
       source: { type: 'tel', target: from },
       destinations: [{ type: 'extension', target: '1001', target_name: '1001' }],
-      actions,
+      ...flow,
     });
     const [call] = body.calls;
     assert(status === 200 && call, JSON.stringify(body));
@@ -180,7 +207,8 @@ export class FlowAgreement {
     }
   }
 
-  async #act(act: Act, from: string, activeflowId: string): Promise<void> {
+  async #act(act: Act, from: string, callId: string, activeflowId: string): Promise<void> {
+    if (act.do === 'leave') return this.#leaveRoom(callId);
     if (act.do === 'continue') {
       const { current_action } = await this.#activeflow(activeflowId);
       const order = { current_action_id: current_action.id };
@@ -191,6 +219,18 @@ export class FlowAgreement {
     const call = this.#callFrom(from);
     if (act.do === 'hangup') await call.hangup();
     else await call.press(act.key);
+  }
+
+  /** Puts the call out of the room once it is in. */
+  async #leaveRoom(callId: string): Promise<void> {
+    const { stack } = this.#office;
+    const path = `/conferencecalls?reference_id=${callId}&status=joined`;
+    const [joined] = await eventually(
+      `call ${callId} in the room`,
+      async () => (await stack.api<{ result: Conferencecall[] }>('GET', path)).body.result,
+      found => found.length > 0,
+    );
+    await stack.api('DELETE', `/conferencecalls/${joined?.id}`);
   }
 
   #callFrom(from: string): PhoneCall {
@@ -227,13 +267,15 @@ export class FlowAgreement {
       const { status, body } = PAGES[request.url ?? ''] ?? { status: 500, body: '' };
       response.writeHead(status).end(body);
     }).listen(0, '127.0.0.1');
+    new WebSocketServer({ server: this.#web }); // external media is heard by nobody there
     await once(this.#web, 'listening');
     const base = `http://127.0.0.1:${(this.#web.address() as AddressInfo).port}`;
     return new Map(Object.entries(PAGES).map(([path, page]) => [`${base}${path}`, page]));
   }
 
-  async #store(actions: unknown[]): Promise<FlowTemplate> {
-    const { status, body } = await this.#office.stack.api<FlowTemplate>('POST', '/flows', { name: 'part', actions });
+  async #store(actions: unknown[], on_complete_flow_id?: string): Promise<FlowTemplate> {
+    const flow = { name: 'part', actions, ...(on_complete_flow_id ? { on_complete_flow_id } : {}) };
+    const { status, body } = await this.#office.stack.api<FlowTemplate>('POST', '/flows', flow);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   }

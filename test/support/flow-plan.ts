@@ -8,7 +8,7 @@ import type { DrawnFlow } from './random-flow.ts';
 /** What is done beside a running flow once its cursor has come to a step (0 is the first action). */
 export interface Act {
   step: number;
-  do: 'hangup' | 'continue' | 'press';
+  do: 'hangup' | 'continue' | 'press' | 'leave';
   key: string;
 }
 
@@ -27,6 +27,10 @@ export interface KnownWorld {
   /** By target, as a script has them. */
   destinations: Record<string, object>;
   flows: ReadonlyMap<string, FlowTemplate>;
+  /** The flow that follows those that are followed. */
+  follower_id: string;
+  /** How long the call stays in a conference, once it is in. */
+  conference_ms: number;
 }
 
 /** A step of these types that lasts this long has a quiet moment in it, so long after its start. */
@@ -37,13 +41,13 @@ export const QUIET_MOMENT_MS = 400;
 type Step = Simulation['trace'][number];
 type Given = Record<string, unknown> & { http: object[]; digits: object[] };
 
-const simulated = (world: KnownWorld, { actions }: DrawnFlow, script: Given): Promise<Simulation> =>
+const simulated = (world: KnownWorld, { actions, followed }: DrawnFlow, script: Given): Promise<Simulation> =>
   simulate({
     template: {
       id: crypto.randomUUID(),
       customer_id: world.customer_id,
       actions: validateActions(actions),
-      on_complete_flow_id: '',
+      on_complete_flow_id: followed ? world.follower_id : '',
     },
     reference_type: 'call',
     variables: {},
@@ -80,7 +84,8 @@ const withWishes = async (
   for (const wish of flow.wishes) {
     const { trace } = simulation;
     const step = trace.findIndex(
-      ({ action, at_ms, until_ms }, place) => place >= from && QUIET.has(action.type) && until_ms - at_ms >= QUIET_MS,
+      ({ action, activeflow, at_ms, until_ms }, place) =>
+        place >= from && activeflow === 0 && QUIET.has(action.type) && until_ms - at_ms >= QUIET_MS,
     );
     const at_ms = (trace[step]?.at_ms ?? 0) + QUIET_MOMENT_MS;
     if (step < 0 || acts.at(-1)?.do === 'hangup') break;
@@ -102,11 +107,15 @@ export const planOf = async (world: KnownWorld, flow: DrawnFlow): Promise<FlowPl
     digits: [],
     answer: world.destinations,
     amd: 'machine',
+    conference_ms: world.conference_ms,
     play_ms: 20,
     continue_after_ms: 100,
   };
   const { acts, simulation } = await withWishes(world, flow, script);
-  const blocks = [...simulation.trace.entries()].filter(([, { outcome }]) => outcome === 'block');
+  const steps = [...simulation.trace.entries()];
+  const blocks = steps.filter(([, { outcome }]) => outcome === 'block');
   const resumed = blocks.map(([step]): Act => ({ step, do: 'continue', key: '' }));
-  return { ...flow, script, acts: [...acts, ...resumed].sort((a, b) => a.step - b.step), simulation };
+  const inRooms = steps.filter(([, { action, outcome }]) => action.type === 'confbridge_join' && outcome === 'next');
+  const left = inRooms.map(([step]): Act => ({ step, do: 'leave', key: '' }));
+  return { ...flow, script, acts: [...acts, ...resumed, ...left].sort((a, b) => a.step - b.step), simulation };
 };

@@ -17,6 +17,10 @@ export interface Surroundings {
   destinations: { type: 'sip' | 'extension'; target: string }[];
   /** Flows that fetch_flow finds. */
   flow_ids: string[];
+  /** A room that everybody may join. */
+  conference_id: string;
+  /** WebSocket addresses for external media; somebody listens at the first. */
+  media_urls: string[];
   /** Whom calls come from. */
   source: string;
 }
@@ -28,6 +32,8 @@ export type Wish = '1' | '2' | '#' | 'hangup' | 'nothing';
 export interface DrawnFlow {
   actions: ActionInput[];
   wishes: Wish[];
+  /** Other flows follow it when it has ended. */
+  followed: boolean;
 }
 
 /** Types with the weight they are drawn by; what takes long on a real call is rare. */
@@ -44,14 +50,16 @@ const WEIGHTS: Record<string, number> = {
   condition_call_status: 3,
   condition_datetime: 3,
   condition_variable: 5,
-  conference_join: 1,
+  confbridge_join: 1,
+  conference_join: 8,
   connect: 8,
   conversation_send: 1,
   digits_receive: 8,
   digits_send: 2,
   echo: 2,
   email_send: 1,
-  external_media_stop: 1,
+  external_media_start: 3,
+  external_media_stop: 2,
   fetch: 4,
   fetch_flow: 4,
   goto: 5,
@@ -82,7 +90,7 @@ const duration = fc.oneof(
 
 const someOf = <T>(things: T[]) => fc.array(fc.constantFrom(...things), { minLength: 1, maxLength: 2 });
 
-const optionOf = ({ urls, destinations, flow_ids, source }: Surroundings) =>
+const optionOf = ({ urls, destinations, flow_ids, source, conference_id, media_urls }: Surroundings) =>
   fc.record({
     target_id: anyTarget,
     false_target_id: anyTarget,
@@ -103,6 +111,10 @@ const optionOf = ({ urls, destinations, flow_ids, source }: Surroundings) =>
     stream_urls: fc.constantFrom([], ['tone_stream://%(20,0,700)']),
     text: fc.constantFrom('', 'yes'),
     digits: fc.constantFrom('', '1'),
+    conference_id: fc.constantFrom(conference_id, conference_id, conference_id, ''),
+    confbridge_id: fc.constantFrom('', idOf('f')),
+    url: fc.constantFrom(...media_urls, ''),
+    encapsulation: fc.constantFrom('rtp', 'sln', 'audiosocket'),
     machine_handle: fc.constantFrom('continue', 'hangup'),
     source: fc.constant({ type: 'tel', target: source }),
     destinations: fc.oneof({ weight: 1, arbitrary: fc.constant([]) }, { weight: 12, arbitrary: someOf(destinations) }),
@@ -140,5 +152,6 @@ export const drawnFlows = (surroundings: Surroundings): fc.Arbitrary<DrawnFlow> 
         .map(fitted),
       { minLength: 2, maxLength: 9 },
     ),
+    followed: fc.boolean(),
     wishes: fc.array(fc.constantFrom<Wish>('1', '2', '#', '1', 'hangup', 'nothing'), { maxLength: 4 }),
   });
