@@ -7,7 +7,8 @@ import type { TestPhone } from './phone.ts';
 const SEEN = new Set([
   ...['via', 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards', 'content-type', 'content-length', 'allow'],
   ...['supported', 'reason', 'privacy', 'p-asserted-identity', 'www-authenticate', 'expires', 'date', 'accept'],
-  ...['authorization', 'session-expires', 'min-se', 'require', 'refer-to', 'referred-by', 'replaces', 'event'],
+  ...['authorization', 'session-expires', 'min-se', 'require', 'refer-to'],
+  ...['referred-by', 'replaces', 'event', 'allow-events'],
 ]);
 
 /** Who we are inside is nobody's business: products, versions, machine, ways of ours. */
