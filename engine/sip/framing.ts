@@ -15,6 +15,11 @@ export class StreamParser {
   #head: SipMessage | undefined;
   #from = 0;
 
+  /** A message has begun and is not whole. */
+  get unfinished(): boolean {
+    return this.#held.length > 0 || this.#head !== undefined;
+  }
+
   /** Everything complete after this chunk. After a `broken` item the connection has to be closed. */
   push(chunk: Buffer): StreamItem[] {
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);

@@ -95,7 +95,8 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.timers = { ...defaultTimers, ...options.timers };
     this.#log = options.log ?? silentLog;
     this.#bans = options.bans;
-    const hear = { receive: this.#received.bind(this), closed: (peer: Hop) => void this.emit('closed', peer) };
+    const closed = (peer: Hop): void => void this.emit('closed', peer);
+    const hear = { receive: this.#received.bind(this), closed, patienceMs: 64 * this.timers.T1 };
     this.#layer = new TransportLayer(options.listeners, hear, options);
     this.#wire = {
       timers: this.timers,

@@ -8,6 +8,8 @@ import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
 import { registrarBench } from './registrar.ts';
+import { sipFuzzBench } from './sip-fuzz.ts';
+import { soakBench } from './soak.ts';
 import { streamBench } from './stream.ts';
 
 /** What can be measured: `npm run bench` is calls, `npm run bench -- stream 10` another. */
@@ -21,6 +23,9 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
     engineBench(Number(calls), Number(hold_s), Number(measure_s)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
   registrar: (contacts = '20000', minutes = '10') => registrarBench(Number(contacts), Number(minutes)),
+  'sip-fuzz': (messages = '100000', seed = String(Date.now() % 2 ** 31)) =>
+    sipFuzzBench(Number(messages), Number(seed)),
+  soak: (calls = '100000') => soakBench(Number(calls)),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),
 };

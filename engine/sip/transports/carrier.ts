@@ -29,6 +29,8 @@ export interface Ears {
   receive(parsed: Parsed, source: Source): void;
   /** A connection to or from there is gone. */
   closed(peer: Hop): void;
+  /** How long a peer may take to bring a message that it has begun, in ms. */
+  patienceMs: number;
   /** Which of our addresses a peer sees. */
   localAddress(peer: string): string;
 }

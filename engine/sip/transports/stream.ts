@@ -7,8 +7,6 @@ import type { Carrier, Ears, Place } from './carrier.ts';
 /** What a stranger may cost us. */
 const MOST_CONNECTIONS = 10_000;
 const MOST_UNSENT_BYTES = 1024 * 1024;
-/** A connection that has not brought one whole message by then is closed. */
-const SILENT_MS = 30_000;
 const CONNECT_MS = 10_000;
 
 /** How connections of one kind are taken and made: plain or encrypted. */
@@ -71,27 +69,31 @@ export class StreamCarrier implements Carrier {
     const key = `${peer.host}:${peer.port}`;
     this.#sockets.set(key, socket);
     const stream = new StreamParser();
-    const silence = setTimeout(() => socket.destroy(), SILENT_MS);
+    // Whoever connects has so long for his first message, and for every other from its first byte to its last.
+    const patience = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), this.#ears.patienceMs);
+    let waiting: NodeJS.Timeout | undefined = patience();
     socket.on('data', chunk => {
-      for (const item of stream.push(chunk)) this.#handle(item, socket, peer, silence);
+      const items = stream.push(chunk);
+      const whole = items.some(item => item.kind === 'message');
+      for (const item of items) this.#handle(item, socket, peer);
+      if (whole) clearTimeout(waiting);
+      if (whole) waiting = undefined;
+      if (stream.unfinished) waiting ??= patience();
     });
     // The close that follows every error does the tidying; writers are told through their callbacks.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      clearTimeout(silence);
+      clearTimeout(waiting);
       if (this.#sockets.get(key) !== socket) return;
       this.#sockets.delete(key);
       this.#ears.closed({ transport: this.transport, ...peer });
     });
   }
 
-  #handle(item: StreamItem, socket: Socket, peer: Place, silence: NodeJS.Timeout): void {
+  #handle(item: StreamItem, socket: Socket, peer: Place): void {
     if (item.kind === 'broken') socket.destroy();
     else if (item.kind === 'ping') socket.write('\r\n');
-    else {
-      clearTimeout(silence);
-      this.#ears.receive(item.parsed, this.#sourceOf(peer, item.size));
-    }
+    else this.#ears.receive(item.parsed, this.#sourceOf(peer, item.size));
   }
 
   #sourceOf({ host, port }: Place, size: number): Source {
