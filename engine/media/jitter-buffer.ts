@@ -33,7 +33,7 @@ export interface JitterStats {
 /**
  * Puts received audio in order and hands it out at the pace of the clock. Samples live in a ring addressed by RTP
  * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 20 and
- * 200 ms: a late packet deepens it by 20 ms, a calm stretch without need shortens it. The stretch is three seconds, four
+ * 200 ms: a late packet deepens it by as much as it is late, a calm stretch without need shortens it. The stretch is three seconds, four
  * times as long after each hiccup, up to a minute, and half as long again after each calm one. What is missing is concealed for 60 ms.
  */
 export class JitterBuffer {
@@ -215,8 +215,9 @@ export class JitterBuffer {
   /** Learns from how early a packet came. A late one deepens the buffer at once. */
   #observe(ahead: number): void {
     if (ahead < 0) {
-      const depth = timestampDistance(this.#newest, this.#playout);
-      if (depth < maxDepth) this.#playout = (this.#playout - frameSamples) >>> 0;
+      const room = maxDepth - timestampDistance(this.#newest, this.#playout);
+      const back = Math.min(Math.ceil(-ahead / frameSamples) * frameSamples, room);
+      if (back > 0) this.#playout = (this.#playout - back) >>> 0;
       if (this.#received - this.#lateAt > hiccupPackets) this.#calm = Math.min(calmPackets.most, this.#calm * 4);
       this.#lateAt = this.#received;
       this.#excess = 0;

@@ -12,7 +12,7 @@ const lateMs = 200;
  * What waits at every frame of three seconds, and is no more than a far end that sends in step can have piled up, is only
  * delay: it is taken back by a silence.
  */
-const surplus = { frames: 150, leastMs: 60, mostMs: 300 };
+const surplus = { frames: 150, leastMs: 40, mostMs: 300 };
 const quiet = 30;
 const maxSeconds = 180;
 const maxSamples = 4 * 1024 * 1024;

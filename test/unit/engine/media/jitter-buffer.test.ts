@@ -68,7 +68,7 @@ describe('The jitter buffer', () => {
     assert.deepEqual(line.hear(6), [0, 6000, 6000, 3600, 1200, 0]);
   });
 
-  it('drops a packet that comes after its turn, and waits longer from then on', () => {
+  it('plays a packet that comes after its turn later, and waits longer from then on', () => {
     const line = new Line();
     line.send(0);
     line.hear(3); // packet 1 should have been heard now
@@ -76,7 +76,16 @@ describe('The jitter buffer', () => {
     line.send(2);
     assert.deepEqual(line.hear(2), [2, 3]);
     line.hear(5);
-    assert.equal(line.send(3), false);
+    assert.equal(line.send(3), true);
+    assert.deepEqual(line.hear(1), [4]);
+  });
+
+  it('plays all that comes after a stall of 140 ms, later', () => {
+    const line = new Line();
+    line.send(0);
+    line.hear(9);
+    for (let n = 1; n < 9; n++) assert.equal(line.send(n), true, `packet ${n}`);
+    assert.deepEqual(line.hear(8), [2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   it('goes on through the wrap of sequence number and timestamp', () => {
