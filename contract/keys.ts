@@ -28,6 +28,8 @@ export const keys = {
   nodes: 'tl:nodes',
   /** Set of `<kind>:<id>`: the live records a node owns. */
   owned: (nodeId: string) => `tl:node:${nodeId}:owned`,
+  /** Pub/sub channel on which a media-app hears the other ones (media-app/neighbours.ts). */
+  neighbour: (nodeId: string) => `tl:neighbour:${nodeId}`,
   /** Pub/sub channel on which a control-api hears the answers to its commands. */
   replies: (apiId: string) => `tl:replies:${apiId}`,
   /** String with expiry: an id while a `once` command is obeyed, then its `CommandReply` as JSON. */

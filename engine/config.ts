@@ -50,12 +50,17 @@ export const settingsSchema = z.object({
     .default('info')
     .describe('The least severe line that is logged.'),
   DATA_DIR: z.string().min(1).default('.data').describe('Folder for everything that is kept.'),
-  ENGINE_ADMIN_PORT: port.default(9022).describe('Loopback port of the admin protocol of drachtio-server.'),
+  ENGINE_HOST: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address of the three ports below; one that media-apps on other machines reach, and nobody else.'),
+  ENGINE_ADMIN_PORT: port.default(9022).describe('Port of the admin protocol of drachtio-server.'),
   ENGINE_ADMIN_SECRET: z
     .string()
     .min(1, 'must be set: media-app proves itself with it')
     .describe('Secret of the admin port.'),
-  ENGINE_EVENT_SOCKET_PORT: port.default(8021).describe('Loopback port of the event socket of FreeSWITCH.'),
+  ENGINE_EVENT_SOCKET_PORT: port.default(8021).describe('Port of the event socket of FreeSWITCH.'),
   ENGINE_EVENT_SOCKET_PASSWORD: z
     .string()
     .min(1, 'must be set: media-app proves itself with it')
@@ -64,7 +69,7 @@ export const settingsSchema = z.object({
     .url({ protocol: /^rediss?$/ })
     .optional()
     .describe('Redis that lists banned sources, whose requests are dropped.'),
-  ENGINE_MEDIA_SIP_PORT: port.default(5080).describe('Loopback SIP port of the media server.'),
+  ENGINE_MEDIA_SIP_PORT: port.default(5080).describe('SIP port of the media server.'),
 });
 
 /** Settings of the engine process, read from the environment. */
@@ -95,9 +100,13 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
       verify: env.SIP_TLS_VERIFY === 'yes',
     },
     rtpPorts: env.RTP_PORTS,
-    admin: { host: '127.0.0.1', port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
-    eventSocket: { host: '127.0.0.1', port: env.ENGINE_EVENT_SOCKET_PORT, password: env.ENGINE_EVENT_SOCKET_PASSWORD },
-    mediaSipPort: env.ENGINE_MEDIA_SIP_PORT,
+    admin: { host: env.ENGINE_HOST, port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
+    eventSocket: {
+      host: env.ENGINE_HOST,
+      port: env.ENGINE_EVENT_SOCKET_PORT,
+      password: env.ENGINE_EVENT_SOCKET_PASSWORD,
+    },
+    mediaSip: { host: env.ENGINE_HOST, port: env.ENGINE_MEDIA_SIP_PORT },
     bansRedis: env.ENGINE_BANS_REDIS,
     soundsDir: join(dataDir, 'sounds'),
     cacheDir: join(dataDir, 'sound-cache'),

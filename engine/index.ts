@@ -23,8 +23,8 @@ export interface EngineConfig {
   admin: { host: string; port: number; secret: string };
   /** The event socket that drachtio-fsmrf connects to; port 0 = any. */
   eventSocket: { host: string; port: number; password: string };
-  /** SIP port of the media server, on a loopback address; 0 = any. */
-  mediaSipPort: number;
+  /** The media server's own SIP side, only for SIP servers: best a loopback address; port 0 = any. */
+  mediaSip: { host: string; port: number };
   /** URL of the Redis that lists banned sources; without it nobody is banned. */
   bansRedis?: string;
   /** Where relative sound files are looked for. */
@@ -58,9 +58,6 @@ export interface Engine {
   stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number; dropped: number };
 }
 
-/** The media server's own SIP side is only for the SIP server beside it. */
-const mediaSipHost = '127.0.0.1';
-
 /**
  * Starts the embedded SIP server and media server in this process. Others reach them by their sockets only.
  * @throws Error with a sentence when a port cannot be bound; nothing is left running then
@@ -81,7 +78,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     rtpHost: host,
     advertisedAddress,
     rtpPorts: config.rtpPorts,
-    sip: { host: mediaSipHost, port: config.mediaSipPort },
+    sip: config.mediaSip,
     eventSocket,
     soundsDir,
     cacheDir,

@@ -10,6 +10,7 @@ import { Lease } from './call/lease.ts';
 import { Recovery } from './call/recovery.ts';
 import { createCalls } from './call/create.ts';
 import { StateStore } from './call/state-store.ts';
+import { answerNeighbours } from './conference/join.ts';
 import { adoptConference } from './conference/session.ts';
 import { CarrierCallers } from './carrier/callers.ts';
 import { CarrierHealthCheck } from './carrier/health-check.ts';
@@ -28,6 +29,7 @@ import { lostRecordings } from './recording/lost.ts';
 import type { Services } from './services.ts';
 import { CAPABILITIES } from './sip/capabilities.ts';
 import { Authenticator } from './sip/authenticate.ts';
+import { Neighbours } from './neighbours.ts';
 import { Notices } from './notices.ts';
 import { Presences } from './presence.ts';
 import { ContactWatch } from './sip/contact-watch.ts';
@@ -76,6 +78,8 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   await services.directory.ready();
   await services.road.start();
   await services.guard.start();
+  answerNeighbours(services);
+  await services.neighbours.start();
   await doors.subscriptions.start();
   await connectServers(services, doors, lease);
   await lease.start();
@@ -99,6 +103,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
       await services.sip.flush();
       await services.road.stop();
       await lease.stop();
+      services.neighbours.stop();
       services.media.stop();
       services.sip.stop();
       await Promise.all([services.directory.stop(), fetch.close()]);
@@ -127,6 +132,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     contacts,
     presences,
     notices,
+    neighbours: new Neighbours(redis, node, log),
     guard: createGuard(settings, log, redis, directory, notices),
     media: new MediaServers(settings.MEDIA_SERVERS, settings.EVENT_SOCKET_HOST, sip, log),
     audio: new AudioLibrary(join(settings.DATA_DIR, 'audio'), download),

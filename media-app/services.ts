@@ -11,6 +11,7 @@ import type { Directory } from './directory.ts';
 import type { Log } from './log.ts';
 import type { AudioLibrary } from './media/audio-library.ts';
 import type { MediaServers } from './media/servers.ts';
+import type { Neighbours } from './neighbours.ts';
 import type { Notices } from './notices.ts';
 import type { Presences } from './presence.ts';
 import type { Contacts } from './sip/contacts.ts';
@@ -33,6 +34,7 @@ export interface Services {
   presences: Presences;
   guard: Guard;
   notices: Notices;
+  neighbours: Neighbours;
   media: MediaServers;
   audio: AudioLibrary;
   speech: Speech;

@@ -70,7 +70,7 @@ export class Connect {
 
   /** Rejects when nobody could be dialled; the caller, when it is not answered yet, is told why. */
   #dial(): Promise<CreatedCalls> {
-    const { call, services, endpoint, privacy, hops } = this.#caller;
+    const { call, services, leg, privacy, hops } = this.#caller;
     const { source = call.source, destinations, early_media, anonymous } = this.#request;
     const asked = services.placeCalls({
       customer_id: call.customer_id,
@@ -81,7 +81,7 @@ export class Connect {
       anonymous,
       privacy,
       hops,
-      ...(endpoint ? { media_server: endpoint.server } : {}),
+      media_server: leg.mediaServer,
     });
     return asked.catch((error: unknown) => {
       this.#caller.refusal = causeToldOf(error);

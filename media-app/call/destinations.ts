@@ -57,10 +57,14 @@ const extensionWay = async ({ services, customer_id, source, destination, withhe
   const extension = await services.directory.extensionByKey(customer_id, key);
   if (!extension) throw new PlatformError('INVALID_ARGUMENT', `There is no extension ${key}.`);
   const contacts = await services.contacts.list(extension.id);
-  if (!contacts.length)
-    throw new RefusedDestination('INVALID_ARGUMENT', 'no_answer', `Extension ${key} is not registered.`);
   const headers = callerHeaders(source, extension.domain_name, withheld);
-  return { kind: 'phones', targets: oneWayEach(contacts).map(contact => targetOf(contact, headers)) };
+  // A connection is gone with the SIP server that held it; its phone will register anew.
+  const targets = oneWayEach(contacts)
+    .map(contact => targetOf(contact, headers))
+    .filter(target => services.sip.towards(target));
+  if (!targets.length)
+    throw new RefusedDestination('INVALID_ARGUMENT', 'no_answer', `Extension ${key} is not registered.`);
+  return { kind: 'phones', targets };
 };
 
 /**

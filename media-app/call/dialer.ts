@@ -106,7 +106,7 @@ export class Dialer {
 
   /** A new call, whose INVITE is on its way. Write it with `create`. */
   call({ destination, owner_id, way, place }: Dial, target: DialTarget, membership?: Membership): CallSession {
-    const server = this.#services.sip.pick(target.sip_server);
+    const server = this.#services.sip.towards(target);
     if (!server) throw noServer();
     const id = newId();
     const leg = this.#legTo(destination, target, server, id);
@@ -176,7 +176,7 @@ export class Dialer {
       ]);
       if (admitted.status === 'rejected') throw admitted.reason;
       if (way.status === 'rejected') throw way.reason;
-      if (!targetsOf(way.value).every(target => this.#services.sip.pick(target.sip_server))) throw noServer();
+      if (!targetsOf(way.value).every(target => this.#services.sip.towards(target))) throw noServer();
       const owner_id = (owner.status === 'fulfilled' && owner.value) || EMPTY_ID;
       return { destination, index, way: way.value, owner_id, place: await this.#place(destination) };
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { ActiveflowSession } from '../activeflow/session.ts';
+import type { Branch } from '../conference/branch.ts';
 import type { ConferenceSession } from '../conference/session.ts';
 import type { GroupcallSession } from '../groupcall/session.ts';
 import type { RecordingSession } from '../recording/session.ts';
@@ -15,6 +16,8 @@ export class CallRegistry {
   readonly recordings = new Map<string, RecordingSession>();
   /** Every bridge, by its own id. */
   readonly confbridges = new Map<string, Bridge>();
+  /** What we have of conferences that live on other nodes, by the id of the conference. */
+  readonly branches = new Map<string, Branch>();
   readonly transfers = new Map<string, TransferSession>();
 
   /** True when nothing is left: what a graceful stop and every test wait for. */

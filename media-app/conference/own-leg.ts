@@ -1,5 +1,6 @@
 import { deferred } from '../deferred.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
+import { openLink } from '../media/link.ts';
 import type { MediaServers } from '../media/servers.ts';
 import type { Confbridge } from './confbridge.ts';
 
@@ -43,8 +44,8 @@ export class OwnLeg {
   async open(): Promise<void> {
     try {
       const { server } = this.#bridge;
-      this.#seat = await this.#media.createEndpoint(undefined, server);
-      if (this.#speaks) await this.#face(this.#seat);
+      if (this.#speaks) ({ near: this.#far, far: this.#seat } = await openLink(this.#media, server, server));
+      else this.#seat = await this.#media.createEndpoint(undefined, server);
       if (this.#closed) throw new Error('closed before it was open');
       const { left } = await this.#bridge.seat(this.#seat, this.#speaks ? ['ghost'] : ['ghost', 'mute']);
       void left.finally(() => this.#left.resolve());
@@ -60,11 +61,5 @@ export class OwnLeg {
     this.#closed = true;
     await Promise.all([this.#seat?.destroy(), this.#far?.destroy()]);
     this.#left.resolve();
-  }
-
-  async #face(seat: MediaEndpoint): Promise<void> {
-    this.#far = await this.#media.createEndpoint(seat.localSdp, seat.server);
-    if (this.#far.server !== seat.server) throw new Error('the media server of the conference is gone');
-    await seat.modify(this.#far.localSdp);
   }
 }

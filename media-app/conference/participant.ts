@@ -4,7 +4,7 @@ import { newId } from '#contract/ids';
 import type { ConferenceStatus } from '#contract/machines/conference';
 import { conferencecallMachine, type ConferencecallStatus } from '#contract/machines/conferencecall';
 import { NEVER, timestamp } from '#contract/time';
-import type { CallSession } from '../call/session.ts';
+import type { Party } from './party.ts';
 import { isWell, WellBeing } from './well-being.ts';
 
 /**
@@ -12,12 +12,12 @@ import { isWell, WellBeing } from './well-being.ts';
  * is the only one who calls it.
  */
 export class Participant {
-  readonly call: CallSession;
+  readonly call: Party;
   readonly #record: LiveRecord<'conferencecall'>;
   readonly #since = Date.now();
   readonly #wellBeing = new WellBeing();
 
-  constructor(call: CallSession, conferenceId: string) {
+  constructor(call: Party, conferenceId: string) {
     const { customer_id, activeflow_id, id: reference_id } = call.call;
     this.call = call;
     this.#record = call.services.store.create('conferencecall', {

@@ -12,11 +12,14 @@ import { mustPay } from '../call/balance.ts';
 import type { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
 import type { Log } from '../log.ts';
+import type { Admission } from '../neighbours.ts';
 import { ConferenceRecordings, type RecordedConference } from '../recording/of-conference.ts';
 import type { Services } from '../services.ts';
 import { Confbridge } from './confbridge.ts';
 import { Deadline } from './deadline.ts';
+import { Guest } from './guest.ts';
 import { Participant } from './participant.ts';
+import type { Party } from './party.ts';
 
 type NewConference = Omit<Parameters<typeof newConference>[0], 'tm_create'>;
 
@@ -62,8 +65,9 @@ export class ConferenceSession implements RecordedConference {
     this.bridge = new Confbridge({
       id: newId(),
       type,
-      server: services.media.pick(),
-      mayEnter: call => this.#of(call)?.status === 'joining',
+      server: { name: services.media.pick() },
+      media: services.media,
+      mayEnter: call => this.#of(call.id)?.status === 'joining',
     });
     this.recordings = new ConferenceRecordings(services, this);
     this.#listen();
@@ -98,15 +102,71 @@ export class ConferenceSession implements RecordedConference {
   async admit(call: CallSession): Promise<ConferenceEntry> {
     await mustPay(this.#services, call.call.customer_id, 'conference', 'a conference');
     return this.mailbox.post(async () => {
-      const refusal = this.#refusal(call);
-      if (refusal) throw new Error(refusal);
-      const participant = new Participant(call, this.conference.id);
-      await participant.create();
-      this.#participants.set(participant.id, participant);
+      const participant = await this.#admit(call);
       call.once('ended', () => this.mailbox.drop('call ended', () => this.#callEnded(participant)));
-      const { pre_flow_id } = this.conference;
-      return { conferencecall_id: participant.id, confbridge_id: this.bridge.id, pre_flow_id };
+      return this.#entryOf(participant);
     });
+  }
+
+  /**
+   * The same for a call of another node, which says when it is in and out. `mediaServer` is where its media is, if anywhere.
+   * @throws Error why it may not come in
+   */
+  async admitGuest(guest: Guest, mediaServer: string): Promise<Admission> {
+    const { media } = this.#services;
+    await mustPay(this.#services, guest.call.customer_id, 'conference', 'a conference');
+    return this.mailbox.post(async () => {
+      const participant = await this.#admit(guest);
+      const reachable = mediaServer !== '' && media.pick(mediaServer) === mediaServer;
+      this.bridge.expect(guest.id, reachable ? mediaServer : media.pick(this.bridge.server), () => guest.putOut());
+      await this.#commit({}, []); // tells other nodes where the mixer is
+      return { ...this.#entryOf(participant), media_server: this.bridge.server, type: this.conference.type };
+    });
+  }
+
+  /** A guest is in the mixer. True when it has company there. Rejects when it is not expected any more. */
+  guestEntered(callId: string): Promise<boolean> {
+    return this.mailbox.post(async () => {
+      const participant = this.#of(callId);
+      if (participant?.status !== 'joining') throw new Error('the call is not expected in the conference');
+      const company = this.bridge.lodge(callId);
+      await this.#joined(callId);
+      const waits = company && this.conference.type === 'connect';
+      if (waits) for (const { node } of this.#guests) this.#tellCompany(node);
+      return company;
+    });
+  }
+
+  /** A guest is out, or does not come. */
+  guestLeft(callId: string): void {
+    this.mailbox.drop('guest left', async () => {
+      this.bridge.forget(callId);
+      const participant = this.#of(callId);
+      if (participant?.status === 'joined') await participant.enter('leave');
+      await this.#leaved(callId);
+    });
+  }
+
+  #tellCompany(node: string): void {
+    this.#services.neighbours.tell(node, 'conference.company', { conference_id: this.conference.id });
+  }
+
+  get #guests(): Guest[] {
+    return [...this.#participants.values()].map(({ call }) => call).filter(call => call instanceof Guest);
+  }
+
+  /** The call is a participant, on its way in. Only within a letter. */
+  async #admit(call: Party): Promise<Participant> {
+    const refusal = this.#refusal(call);
+    if (refusal) throw new Error(refusal);
+    const participant = new Participant(call, this.conference.id);
+    await participant.create();
+    this.#participants.set(participant.id, participant);
+    return participant;
+  }
+
+  #entryOf({ id: conferencecall_id }: Participant): ConferenceEntry {
+    return { conferencecall_id, confbridge_id: this.bridge.id, pre_flow_id: this.conference.pre_flow_id };
   }
 
   /**
@@ -141,6 +201,7 @@ export class ConferenceSession implements RecordedConference {
   handOver(): void {
     if (this.conference.type === 'connect') return this.terminate();
     this.#silence();
+    for (const guest of this.#guests) guest.putOut();
     this.mailbox.drop('hand over', async () => {
       this.#handingOver = this.#up;
       await this.#maybeOver();
@@ -191,41 +252,44 @@ export class ConferenceSession implements RecordedConference {
     registry.confbridges.set(this.bridge.id, this.bridge);
     this.mailbox.drop('ready', async () => void (await this.#enter('ready')));
     this.#check = setInterval(
-      () => this.mailbox.drop('health check', () => this.#checkAll()),
+      () => void this.#lookAtGuests().then(() => this.mailbox.drop('health check', () => this.#checkAll())),
       settings.CONFERENCE_CHECK_MS,
     );
   }
 
   #listen(): void {
     const { bridge } = this;
-    bridge.on('joined', call => this.mailbox.drop('joined', () => this.#joined(call)));
-    bridge.on('leaved', call => this.mailbox.drop('leaved', () => this.#leaved(call)));
+    bridge.on('joined', call => {
+      if (this.conference.type === 'connect' && bridge.size > 1)
+        for (const { node } of this.#guests) this.#tellCompany(node);
+      this.mailbox.drop('joined', () => this.#joined(call.id));
+    });
+    bridge.on('leaved', call => this.mailbox.drop('leaved', () => this.#leaved(call.id)));
     bridge.on('closed', () => this.terminate());
   }
 
-  #refusal(call: CallSession): string | undefined {
+  #refusal(call: Party): string | undefined {
     const { customer_id, status } = call.call;
     if (customer_id !== this.conference.customer_id) return `there is no conference ${this.conference.id}`;
     if (!this.#up || this.#handingOver) return `the conference is ${this.conference.status} and takes nobody in`;
-    if (status !== 'progressing') return `the call is ${status}, not progressing`;
-    return this.bridge.refusal(call);
+    return status === 'progressing' ? undefined : `the call is ${status}, not progressing`;
   }
 
   /** The participation of a call that matters now: a call may be on its way into the same conference twice. */
-  #of(call: CallSession): Participant | undefined {
-    const own = [...this.#participants.values()].filter(one => one.call === call);
+  #of(callId: string): Participant | undefined {
+    const own = [...this.#participants.values()].filter(one => one.call.id === callId);
     return own.find(one => one.status === 'joined') ?? own.at(-1);
   }
 
-  async #joined(call: CallSession): Promise<void> {
-    const participant = this.#of(call);
+  async #joined(callId: string): Promise<void> {
+    const participant = this.#of(callId);
     if (!participant || !(await participant.enter('enter'))) return;
     const conferencecall_ids = [...this.conference.conferencecall_ids, participant.id];
     await this.#commit({ conferencecall_ids }, ['conference_updated']);
   }
 
-  async #leaved(call: CallSession): Promise<void> {
-    const participant = this.#of(call);
+  async #leaved(callId: string): Promise<void> {
+    const participant = this.#of(callId);
     if (participant) await this.#gone(participant);
     else await this.#maybeOver(); // a guest of a transfer may be the last
   }
@@ -279,6 +343,18 @@ export class ConferenceSession implements RecordedConference {
     if (!this.bridge.kick(participant.call.id) && !participant.hurry()) await this.#gone(participant);
   }
 
+  /** Those whose node is gone are gone with it. Never rejects. */
+  async #lookAtGuests(): Promise<void> {
+    const look = async (guest: Guest) => {
+      if (await guest.look()) return;
+      this.log.warn({ call_id: guest.id, node: guest.node }, 'a participant is gone with its node');
+      this.guestLeft(guest.id);
+    };
+    await Promise.all(this.#guests.map(look)).catch((error: unknown) =>
+      this.log.warn({ error: String(error) }, 'could not look after participants at other nodes'),
+    );
+  }
+
   async #checkAll(): Promise<void> {
     for (const participant of [...this.#participants.values()]) {
       if (!participant.unwell(this.conference.status)) continue;
@@ -307,7 +383,7 @@ export class ConferenceSession implements RecordedConference {
     events: LiveEventType<'conference'>[],
     step?: ReturnType<typeof conferenceMachine.step>,
   ): Promise<void> {
-    const internal = { expires_at: this.#timeout.at };
+    const internal = { expires_at: this.#timeout.at, media_server: this.bridge.server };
     const change = { events, request_id: this.#requestId, internal, step };
     try {
       await this.#services.store.commit(this.#record, { ...this.conference, ...changes }, change);

@@ -10,6 +10,7 @@ declare module 'drachtio-fsmrf' {
 
   interface Connection {
     socket?: Socket;
+    connected(): boolean;
     disconnect(): void;
     on(event: string, listener: (event: EslEvent) => void): unknown;
     removeListener(event: string, listener: (event: EslEvent) => void): unknown;

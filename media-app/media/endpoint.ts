@@ -12,6 +12,7 @@ import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { inQuotes } from './in-quotes.ts';
 import { unnamed } from './sdp.ts';
+import { closeLink, type MediaLink } from './link.ts';
 
 export type { ForkMix } from './audio-fork.ts';
 
@@ -35,13 +36,19 @@ export class MediaEndpoint extends EventEmitter {
   readonly #ended = deferred<void>();
   /** Files being recorded; a promise once one is being finished. */
   readonly #recordings = new Map<string, Promise<void> | undefined>();
+  readonly #openLink: (to: string) => Promise<MediaLink>;
+  /** What it is bridged over with a leg on another media server; both of them hold it. */
+  #link: MediaLink | undefined;
   #destroyed = false;
 
-  constructor(endpoint: Endpoint, server: string, log: Log) {
+  /** @param openLink a link from its media server to another */
+  constructor(endpoint: Endpoint, server: string, log: Log, openLink: (to: string) => Promise<MediaLink>) {
     super();
     this.server = server;
     this.#endpoint = endpoint;
     this.#log = log;
+    this.#openLink = openLink;
+    void this.over.then(() => this.#link && closeLink(this.#link));
     gatherWrites(endpoint.conn?.socket);
     endpoint.on('dtmf', ({ dtmf }: { dtmf: string }) => this.emit('digit', dtmf));
     endpoint.once('destroy', () => this.#end());
@@ -57,6 +64,17 @@ export class MediaEndpoint extends EventEmitter {
 
   get alive(): boolean {
     return !this.#destroyed && this.#endpoint.connected;
+  }
+
+  /** Resolves when the media server holds nothing of it any more, or is lost. */
+  get over(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** Its media server is lost, and has not said so. */
+  lose(): void {
+    this.#end();
+    this.#endpoint.conn?.disconnect();
   }
 
   /** Gives the media server the far end's SDP and resolves with its own. */
@@ -85,8 +103,15 @@ export class MediaEndpoint extends EventEmitter {
     await this.#ordered('send_dtmf', this.#endpoint.execute('send_dtmf', `${allowed}@${duration}`));
   }
 
-  /** Joins the audio of two legs on one media server. */
+  /** Joins the audio of two legs, over a link of ours when they are on different media servers. */
   async bridge(other: MediaEndpoint): Promise<void> {
+    if (other.server === this.server) return this.#join(other);
+    const link = await this.#openLink(other.server);
+    this.#link = other.#link = link;
+    await Promise.all([this.#join(link.near), other.#join(link.far)]);
+  }
+
+  async #join(other: MediaEndpoint): Promise<void> {
     // Without these a media server drops the one leg when the other hangs up.
     const variables = '^^^hangup_after_bridge=false^park_after_bridge=true';
     for (const leg of [this, other]) await leg.#ordered('multiset', leg.#endpoint.execute('multiset', variables));
@@ -95,6 +120,9 @@ export class MediaEndpoint extends EventEmitter {
 
   /** Takes the legs of a bridge apart; harmless when the bridge is gone. */
   async unbridge(): Promise<void> {
+    const link = this.#link;
+    this.#link = undefined;
+    if (link) return closeLink(link);
     if (!this.alive) return;
     await this.#ordered('unbridge', this.#endpoint.unbridge()).catch((error: unknown) =>
       this.#log.debug({ uuid: this.uuid, error: String(error) }, 'unbridge refused'),

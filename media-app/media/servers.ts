@@ -3,9 +3,11 @@ import Mrf, { type MediaServer } from 'drachtio-fsmrf';
 import type { ServerAddress } from '../config.ts';
 import type { Log } from '../log.ts';
 import type { SipServers } from '../sip/servers.ts';
+import type { SrfConnection } from '../sip/srf.ts';
 import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
+import { openLink } from './link.ts';
 import { ASKED_BY, type OfferKind } from './offer-kind.ts';
 import { isSecure } from './sdp.ts';
 
@@ -16,11 +18,13 @@ interface Slot {
   address: ServerAddress;
   name: string;
   server: MediaServer | undefined;
+  /** What it holds for us. */
+  endpoints: Set<MediaEndpoint>;
 }
 
 /**
- * Connections to every FreeSWITCH of MEDIA_SERVERS, kept up for as long as we run. Emits `up` and `down` with the
- * server's `host:port`; its endpoints end by themselves because their own sockets close.
+ * Connections to every FreeSWITCH of MEDIA_SERVERS, kept up for as long as we run. One that dies or does not answer any
+ * more is out of the pool with all its endpoints until it is back. Emits `up` and `down` with the server's `host:port`.
  */
 export class MediaServers extends EventEmitter {
   readonly #slots: Slot[];
@@ -32,7 +36,10 @@ export class MediaServers extends EventEmitter {
 
   constructor(addresses: ServerAddress[], listenHost: string, sip: SipServers, log: Log) {
     super();
-    this.#slots = addresses.map(address => ({ address, name: `${address.host}:${address.port}`, server: undefined }));
+    this.#slots = addresses.map(address => {
+      const name = `${address.host}:${address.port}`;
+      return { address, name, server: undefined, endpoints: new Set() };
+    });
     this.#sip = sip;
     this.#log = log;
     this.#listenHost = listenHost;
@@ -48,10 +55,9 @@ export class MediaServers extends EventEmitter {
     return this.#slots.map(slot => ({ address: slot.name, connected: slot.server !== undefined }));
   }
 
-  /** Name of a server that is there, by turns; empty when none is. */
-  pick(): string {
-    const ready = this.#slots.filter(slot => slot.server);
-    return ready[this.#turn++ % Math.max(ready.length, 1)]?.name ?? '';
+  /** Name of a server that is there: the preferred one, else by turns; empty when none is. */
+  pick(prefer = ''): string {
+    return this.#ready(prefer)?.name ?? '';
   }
 
   /**
@@ -60,14 +66,15 @@ export class MediaServers extends EventEmitter {
    * @param kind what it offers; an answer is of the kind of its offer
    */
   async createEndpoint(remoteSdp: string | undefined, prefer = '', kind: OfferKind = 'plain'): Promise<MediaEndpoint> {
-    const ready = this.#slots.filter(slot => slot.server);
-    const slot = ready.find(one => one.name === prefer) ?? ready[this.#turn++ % Math.max(ready.length, 1)];
+    const slot = this.#ready(prefer);
     if (!slot?.server) throw new Error('no media server is connected');
     // drachtio-fsmrf gives offers of secure media only to an endpoint that stands.
     const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
     const options = { ...plainOffer, headers: ASKED_BY[kind] };
     const made = await withDeadline(slot.server.createEndpoint(options), 5000, 'create endpoint');
-    const endpoint = new MediaEndpoint(made, slot.name, this.#log);
+    const endpoint = new MediaEndpoint(made, slot.name, this.#log, to => openLink(this, slot.name, to));
+    slot.endpoints.add(endpoint);
+    void endpoint.over.then(() => slot.endpoints.delete(endpoint));
     if (remoteSdp !== undefined && isSecure(remoteSdp)) await answerOffer(endpoint, remoteSdp);
     return endpoint;
   }
@@ -77,6 +84,11 @@ export class MediaServers extends EventEmitter {
     for (const slot of this.#slots) slot.server?.disconnect();
   }
 
+  #ready(prefer: string): Slot | undefined {
+    const ready = this.#slots.filter(slot => slot.server);
+    return ready.find(slot => slot.name === prefer) ?? ready[this.#turn++ % Math.max(ready.length, 1)];
+  }
+
   async #keepConnected(slot: Slot, index: number): Promise<void> {
     for (let attempt = 0; !this.#stopped; attempt++) {
       try {
@@ -84,7 +96,7 @@ export class MediaServers extends EventEmitter {
         this.#log.info({ media_server: slot.name }, 'connected to the media server');
         this.emit('up', slot.name);
         attempt = -1;
-        await once(slot.server, 'end');
+        await Promise.race([once(slot.server, 'end'), untilSilent(slot.server)]);
         slot.server.disconnect();
       } catch (error) {
         if (attempt === 0)
@@ -101,22 +113,57 @@ export class MediaServers extends EventEmitter {
   #lost(slot: Slot): void {
     slot.server = undefined;
     if (this.#stopped) return;
-    this.#log.error({ media_server: slot.name }, 'lost the media server; connecting again');
+    this.#log.error({ media_server: slot.name, legs: slot.endpoints.size }, 'lost the media server; connecting again');
+    for (const endpoint of [...slot.endpoints]) endpoint.lose();
     this.emit('down', slot.name);
   }
 
   async #connect(address: ServerAddress, index: number): Promise<MediaServer> {
-    const sipServer = this.#sip.list[index % this.#sip.list.length];
-    const mrf = new Mrf(sipServer?.srf);
+    const mrf = new Mrf({ createUAC: this.#invite(index) });
     const { host, port, secret } = address;
-    const server = await withDeadline(
-      mrf.connect({ address: host, port, secret, listenAddress: this.#listenHost }),
-      CONNECT_DEADLINE_MS,
-      'connect (wrong password?)',
+    const connecting = mrf.connect({ address: host, port, secret, listenAddress: this.#listenHost });
+    let late = false;
+    connecting.then(server => late && server.disconnect()).catch(() => undefined); // told below, or nobody waits
+    const server = await withDeadline(connecting, CONNECT_DEADLINE_MS, 'connect (wrong password?)').catch(
+      (error: unknown) => {
+        late = true;
+        throw error;
+      },
     );
     gatherWrites(server.conn.socket);
     return server;
   }
+
+  /** INVITEs to a media server go through the SIP server of the same place in the list, or one that is there. */
+  #invite(index: number): SrfConnection['createUAC'] {
+    const beside = this.#sip.list[index % this.#sip.list.length]?.address;
+    return (uri, options, progress) => {
+      const sipServer = this.#sip.pick(beside);
+      if (!sipServer) return Promise.reject(new Error('no SIP server is connected'));
+      return sipServer.srf.createUAC(uri, options, progress);
+    };
+  }
+}
+
+/** How often a media server is asked whether it is there, and how long it may say nothing to that. */
+const WATCH_MS = 1000;
+const SILENCES = 4;
+
+/** Resolves when a media server, whose connection may well stand, has stopped answering. */
+function untilSilent(server: MediaServer): Promise<void> {
+  return new Promise(resolve => {
+    let silences = 0;
+    const answered = () => (silences = 0);
+    const { conn } = server;
+    const timer = setInterval(() => {
+      if (!conn.connected()) return clearInterval(timer);
+      if (silences++ === 0) return conn.api('status', '', answered);
+      if (silences <= SILENCES) return;
+      clearInterval(timer);
+      resolve();
+    }, WATCH_MS);
+    timer.unref();
+  });
 }
 
 /** Gives a new endpoint the far end's offer; releases it where it cannot answer. */

@@ -14,7 +14,7 @@ export class IncomingLeg extends Leg {
   readonly #response: SipResponse;
   readonly #server: SipServer;
   readonly #media: MediaServers;
-  readonly #mediaServer: string;
+  #mediaServer: string;
   #preparing: Promise<MediaEndpoint> | undefined;
   #canceled = false;
 
@@ -32,9 +32,18 @@ export class IncomingLeg extends Leg {
     this.#response = response;
     this.#server = server;
     this.#media = media;
-    this.#mediaServer = mediaServer;
+    this.#mediaServer = media.pick(mediaServer);
     this.capture.follow(request.get('call-id') ?? '');
     request.on('cancel', () => this.#onCancel());
+  }
+
+  /** Settled before it has media, so that whoever is rung for it is rung from there. */
+  override get mediaServer(): string {
+    return this.endpoint?.server ?? this.#mediaServer;
+  }
+
+  override meetAt(mediaServer: string): void {
+    if (!this.#preparing) this.#mediaServer = this.#media.pick(mediaServer || this.#mediaServer);
   }
 
   /** 180 to the caller. */

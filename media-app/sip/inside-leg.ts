@@ -74,6 +74,10 @@ export class InsideCallee extends Leg {
     this.#media = media;
   }
 
+  override get mediaServer(): string {
+    return this.endpoint?.server ?? this.#caller.mediaServer;
+  }
+
   ring(): void {
     this.#caller.emit('ringing');
   }

@@ -1,6 +1,6 @@
 import { START_ACTION, type Action } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
-import type { Conference } from '#contract/conference';
+import type { LiveRecord } from '#contract/events';
 import type { FlowTemplate } from '#contract/flow';
 import { EMPTY_ID, isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
@@ -9,6 +9,7 @@ import { isPaid } from '../call/balance.ts';
 import { isAdmitted } from '../directory.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
+import { mixerOf } from '../conference/join.ts';
 import type { Services } from '../services.ts';
 import { callOfDialog, canBePickedUp, pickUp, takePlace } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
@@ -177,14 +178,15 @@ export class InviteHandler {
     id: string,
     hash?: string,
   ): Promise<Arrival | undefined> {
-    const conference = await this.#conference(id, response);
-    if (!conference) return undefined;
+    const record = await this.#conference(id, response);
+    if (!record) return undefined;
+    const conference = record.data;
     // The row may be a moment behind the record, and an old hash is dead at once.
     if (hash !== undefined && conference.direct_hash !== hash)
       return this.#refuse(response, 404, { conference: id }, 'nothing has this direct hash');
     const customer = await this.#services.directory.customer(conference.customer_id);
     const actions = [action('answer', {}), action('conference_join', { conference_id: conference.id })];
-    return this.#conferenceArrival(conference, customer?.status ?? '', sipSource(request), actions);
+    return this.#conferenceArrival(record, customer?.status ?? '', sipSource(request), actions);
   }
 
   /** A resource called by its direct hash, from anywhere (20.2). */
@@ -207,30 +209,31 @@ export class InviteHandler {
     return { customer_id, customer_status, source, destination, flow };
   }
 
-  /** A conference that can be joined here; `undefined` after the request was refused. */
+  /** A conference that can be joined, on whatever node; `undefined` after the request was refused. */
   async #conference(
     id: string,
     response: SipResponse,
     customerId?: string,
     owner: Facts = {},
-  ): Promise<Conference | undefined> {
-    const { store } = this.#services;
+  ): Promise<LiveRecord<'conference'> | undefined> {
+    const { store, neighbours } = this.#services;
     const record = isId(id) ? await store.read('conference', id.toLowerCase()) : undefined;
     const known = record && (customerId === undefined || record.data.customer_id === customerId);
     if (!known || record.final || record.data.status === 'terminating')
       return this.#refuse(response, 404, { ...owner, conference: id.slice(0, 100) }, 'no such conference is open');
-    if (record.owner !== store.node)
-      return this.#refuse(response, 503, { conference: id }, 'the conference lives on another node');
-    return record.data;
+    if (record.owner !== store.node && !(await neighbours.lives(record.owner)))
+      return this.#refuse(response, 503, { conference: id }, 'the node of the conference has just died');
+    return record;
   }
 
   #conferenceArrival(
-    { id, customer_id, name }: Conference,
+    record: LiveRecord<'conference'>,
     customer_status: string,
     source: Address,
     actions: Action[],
   ): Arrival {
-    const media_server = this.#services.registry.conferences.get(id)?.bridge.server ?? '';
+    const { id, customer_id, name } = record.data;
+    const media_server = this.#services.registry.conferences.get(id)?.bridge.server ?? mixerOf(record);
     const destination = address('conference', id, name);
     return { customer_id, customer_status, source, destination, flow: inlineFlow(customer_id, actions), media_server };
   }
@@ -317,9 +320,9 @@ export class InviteHandler {
     if (user.startsWith('conference:')) {
       const sentence = `${called}: an open conference of the account would be let in.`;
       const room = { ...owner, sentence };
-      const conference = await this.#conference(user.slice('conference:'.length), response, customer.id, room);
-      const actions = [action('conference_join', { conference_id: conference?.id })];
-      return conference && this.#conferenceArrival(conference, customer.status, source, actions);
+      const record = await this.#conference(user.slice('conference:'.length), response, customer.id, room);
+      const actions = [action('conference_join', { conference_id: record?.data.id })];
+      return record && this.#conferenceArrival(record, customer.status, source, actions);
     }
     const key = user.replace(/^extension:/, '');
     const callee = await this.#services.directory.extensionByKey(customer.id, key);

@@ -90,6 +90,16 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     this.log = log;
   }
 
+  /** The media server that its media is on, or will be when there is some; empty when that is open. */
+  get mediaServer(): string {
+    return this.endpoint?.server ?? '';
+  }
+
+  /** Has its media made there, where that is still open: so that it meets others. */
+  meetAt(_mediaServer: string): void {
+    // It has media already, or is given it by whoever dials.
+  }
+
   /** Ends the leg: CANCEL, a failure response or BYE, whatever its state asks for. `released` follows. */
   async release(cause: ReleaseCause): Promise<void> {
     if (this.#released) return;

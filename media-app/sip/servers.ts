@@ -2,7 +2,14 @@ import { EventEmitter, once } from 'node:events';
 import type { ServerAddress } from '../config.ts';
 import type { Log } from '../log.ts';
 import { SipCaptures } from './capture.ts';
-import { createSrf, type SipRequest, type SipResponse, type SrfConnection, watchMessages } from './srf.ts';
+import {
+  closeWhenSilent,
+  createSrf,
+  type SipRequest,
+  type SipResponse,
+  type SrfConnection,
+  watchMessages,
+} from './srf.ts';
 
 /** Takes a request that arrived through one of the SIP servers. */
 type Handler = (request: SipRequest, response: SipResponse, server: SipServer) => void;
@@ -43,6 +50,7 @@ export class SipServers extends EventEmitter {
   }
 
   readonly #addresses: ServerAddress[];
+  readonly #watches: (() => void)[] = [];
 
   /** Registers the handlers and connects; resolves when at least one server answered. */
   async start(handlers: SipHandlers): Promise<void> {
@@ -53,8 +61,9 @@ export class SipServers extends EventEmitter {
       server.srf.subscribe((request, response) => handlers.subscribe(request, response, server));
       const address = this.#addresses[index];
       if (!address) return;
-      Promise.resolve(server.srf.connect({ ...address, enablePing: true })).catch(() => undefined); // told by the error event
+      Promise.resolve(server.srf.connect({ ...address })).catch(() => undefined); // told by the error event
       watchMessages(server.srf, message => server.captures.hear(message));
+      this.#watches.push(closeWhenSilent(server.srf));
     });
     if (!this.list.some(server => server.connected)) await once(this, 'up');
   }
@@ -63,6 +72,16 @@ export class SipServers extends EventEmitter {
   pick(preferred = ''): SipServer | undefined {
     const up = this.list.filter(server => server.connected);
     return up.find(server => server.address === preferred) ?? up[this.#turn++ % Math.max(up.length, 1)];
+  }
+
+  /**
+   * The connected server by which a target is reached: the one that holds its connection and no other (RFC 5626 section
+   * 5.3). A datagram may come from another one too, when its own is gone.
+   */
+  towards({ sip_server, transport = 'udp' }: { sip_server: string; transport?: string }): SipServer | undefined {
+    const server = this.pick(sip_server);
+    const bound = sip_server !== '' && transport !== 'udp';
+    return bound && server?.address !== sip_server ? undefined : server;
   }
 
   /** Where a server takes calls itself, as a URI: for calls that stay in the house. */
@@ -77,6 +96,7 @@ export class SipServers extends EventEmitter {
   }
 
   stop(): void {
+    for (const stopWatching of this.#watches) stopWatching();
     for (const { srf } of this.list) {
       srf.removeAllListeners('error');
       srf.on('error', () => undefined); // the socket we are closing may still complain

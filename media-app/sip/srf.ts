@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
 import Srf from 'drachtio-srf';
 import { readSeenMessage, type SeenMessage } from './seen-message.ts';
 
@@ -76,7 +77,7 @@ export interface OutOfDialog {
 export type RequestHandler = (request: SipRequest, response: SipResponse) => void;
 
 export interface SrfConnection extends EventEmitter {
-  connect(options: { host: string; port: number; secret: string; enablePing?: boolean }): Promise<string> | void;
+  connect(options: { host: string; port: number; secret: string }): Promise<string> | void;
   disconnect(): void;
   invite(handler: RequestHandler): void;
   register(handler: RequestHandler): void;
@@ -114,13 +115,42 @@ export const askOnce = (
     });
   });
 
+/** How often a SIP server is asked whether it is there, and how often in a row it may fail to answer. */
+const PING_MS = 1000;
+const UNANSWERED_PINGS = 4;
+
+/**
+ * Closes the connection to a SIP server that has gone silent, which is then lost and connected to again; call it once
+ * `connect` was called. drachtio-srf pings too, but nobody looks at the answers. Returns what ends the watch.
+ */
+export const closeWhenSilent = (srf: SrfConnection): (() => void) => {
+  const { wp } = clientOf(srf);
+  let socket: Socket | undefined;
+  let unanswered = 0;
+  wp.on('connect', (connected: Socket) => ([socket, unanswered] = [connected, 0]));
+  wp.on('msg', () => (unanswered = 0));
+  const timer = setInterval(() => {
+    if (!socket || socket.destroyed) return;
+    if (++unanswered > UNANSWERED_PINGS) return void socket.destroy(new Error('the SIP server does not answer'));
+    const msgId = wp.send(socket, 'ping');
+    wp.emit('ping', { msgId, socket }); // so that drachtio-srf knows the answer for what it is
+  }, PING_MS);
+  return () => clearInterval(timer);
+};
+
+interface Wire extends EventEmitter {
+  send(socket: Socket, message: string): string;
+}
+
+/** drachtio-srf's own connection, which it does not show. */
+const clientOf = (srf: SrfConnection): { wp: Wire } => (srf as unknown as { app: { client: { wp: Wire } } }).app.client;
+
 /**
  * Hears every SIP message that crosses the server of a connection, after drachtio-srf has handled it; call it once
  * `connect` was called. drachtio-srf shows applications only part of what it sends, so this listens where it reads.
  */
 export const watchMessages = (srf: SrfConnection, hear: (message: SeenMessage) => void): void => {
-  const { app } = srf as unknown as { app: { client: { wp: EventEmitter } } };
-  app.client.wp.on('msg', (_socket: unknown, message: string) => {
+  clientOf(srf).wp.on('msg', (_socket: unknown, message: string) => {
     const seen = readSeenMessage(message);
     if (seen) hear(seen);
   });

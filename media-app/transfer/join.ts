@@ -27,8 +27,6 @@ const pairOf = (call: CallSession): { bridge: ConnectBridge; other: CallSession 
 export const joinConversations = async (first: CallSession, second: CallSession): Promise<void> => {
   const [one, two] = [pairOf(first), pairOf(second)];
   if (one.bridge === two.bridge) throw cannot('The two calls are with each other.');
-  if (one.other.endpoint?.server !== two.other.endpoint?.server)
-    throw cannot('The two calls are on different media servers.');
   const bridges = [one.bridge, two.bridge];
   for (const bridge of bridges) bridge.inTransfer = true;
   two.bridge.keepOpen(true);

@@ -88,16 +88,17 @@ export const environments = (settings: Settings, around: Surroundings): Partial<
   };
 };
 
-/** Starts one of our processes with its environment on top of ours. */
-export const startProcess = (name: ProcessName, environment: Environment, onLine: (line: string) => void): Child =>
-  new Child({
-    command: process.execPath,
-    args: ['--import', 'tsx', join(ROOT, name, 'main.ts')],
-    cwd: ROOT,
-    env: { ...process.env, ...environment },
-    stopSignal: 'SIGTERM',
-    onLine,
-  });
+/** Starts one of our processes with its environment on top of ours; `through` is a command that runs the one behind it. */
+export const startProcess = (
+  name: ProcessName,
+  environment: Environment,
+  onLine: (line: string) => void,
+  through: readonly string[] = [],
+): Child => {
+  const [command = '', ...args] = [...through, process.execPath, '--import', 'tsx', join(ROOT, name, 'main.ts')];
+  const env = { ...process.env, ...environment };
+  return new Child({ command, args, cwd: ROOT, env, stopSignal: 'SIGTERM', onLine });
+};
 
 /** Where people on this machine reach the API. */
 export const localUrl = (settings: Pick<Settings, 'HOST' | 'HTTP_PORT'>): string => {

@@ -90,6 +90,16 @@ export class Office {
     );
   }
 
+  /** The id of the media-app that holds a call. */
+  async nodeOf(id: string): Promise<string> {
+    const redis = new Redis(this.stack.redisUrl);
+    try {
+      return (JSON.parse((await redis.get(keys.live('call', id))) ?? '{}') as { owner: string }).owner;
+    } finally {
+      redis.disconnect();
+    }
+  }
+
   /** The newest calls of the list, newest first. */
   async calls(count: number): Promise<Call[]> {
     const { body } = await this.stack.api<{ result: Call[] }>('GET', `/calls?page_size=${count}`);

@@ -78,10 +78,10 @@ let postgresDir: string | undefined;
 let databaseCount = 0;
 let shared: Promise<Stack> | undefined;
 
-const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'trunkline-test-'));
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'trunkline-test-'));
 
 /** One PostgreSQL for all stacks of a mocha run; each stack gets a database of its own. */
-const newDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
+export const newDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
   postgresDir ??= temporaryFolder();
   const server = await (postgres ??= startPostgres({ dataDir: postgresDir }));
   const name = `stack_${process.pid}_${(databaseCount += 1)}`;
@@ -96,22 +96,30 @@ const newDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }
   return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
 };
 
-class ManagedProcess implements StackProcess {
+/** A process of ours that a test may kill and start again as it was. */
+export class ManagedProcess implements StackProcess {
   private child: Child;
   private readonly name: ProcessName;
   private readonly environment: Record<string, string>;
   private readonly onLine: (line: string) => void;
+  private readonly through: readonly string[];
   readonly pids: number[] = [];
 
-  constructor(name: ProcessName, environment: Record<string, string>, onLine: (line: string) => void) {
+  constructor(
+    name: ProcessName,
+    environment: Record<string, string>,
+    onLine: (line: string) => void,
+    through: readonly string[] = [],
+  ) {
     this.name = name;
     this.environment = environment;
     this.onLine = onLine;
+    this.through = through;
     this.child = this.start();
   }
 
   private start(): Child {
-    this.child = startProcess(this.name, this.environment, this.onLine);
+    this.child = startProcess(this.name, this.environment, this.onLine, this.through);
     this.pids.push(this.child.pid);
     return this.child;
   }
@@ -172,7 +180,7 @@ class ManagedStore implements StackProcess {
 }
 
 /** A Redis in the folder of a stack. */
-const newRedis = async (
+export const newRedis = async (
   dataDir: string,
   onLine: (line: string) => void,
 ): Promise<{ url: string; store: ManagedStore }> => {
@@ -212,8 +220,8 @@ const settingsFor = async (dataDir: string, env: Record<string, string>): Promis
 };
 
 /** The engine's own account of what is open, which it writes to its log on SIGUSR2. */
-const engineHolds = async (engine: StackProcess, lines: string[]): Promise<string[]> => {
-  const accounts = () => lines.filter(line => line.startsWith('engine ') && line.includes('"msg":"holds"'));
+export const engineHolds = async (engine: StackProcess, lines: string[], label = 'engine'): Promise<string[]> => {
+  const accounts = () => lines.filter(line => line.startsWith(`${label} `) && line.includes('"msg":"holds"'));
   const before = accounts().length;
   process.kill(engine.pid, 'SIGUSR2');
   const seen = await eventually('the engine’s account', accounts, told => told.length > before);
@@ -232,7 +240,7 @@ const notOurs = (): StackProcess => {
 const holdsOf = (servers: OwnServers | undefined, engine: StackProcess, lines: string[]): Promise<string[]> =>
   servers ? channelsOf(servers) : engineHolds(engine, lines);
 
-const callApi =
+export const callApi =
   (baseUrl: string, accesskey: string): Stack['api'] =>
   async (method, path, body, headers) => {
     const url = new URL(`${baseUrl}/v1.0${path}`);

@@ -109,7 +109,7 @@ export class EngineUnderTest {
       rtpPorts: [41000, 41400],
       admin: { host: '127.0.0.1', port: 0, secret },
       eventSocket: { host: '127.0.0.1', port: 0, password },
-      mediaSipPort: 0,
+      mediaSip: { host: '127.0.0.1', port: 0 },
       soundsDir: directory,
       cacheDir: join(directory, 'cache'),
       log,

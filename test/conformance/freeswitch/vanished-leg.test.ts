@@ -20,9 +20,12 @@ describe('orders to a leg that goes away', () => {
   afterEach(() => under.hangUp());
   after(() => under.stop());
 
+  /** All legs are on one media server. */
+  const noLink = (): Promise<never> => Promise.reject(new Error('there is one media server'));
+
   const leg = async (): Promise<MediaEndpoint> => {
     const { endpoint } = await under.call();
-    return new MediaEndpoint(endpoint as unknown as FsmrfEndpoint, 'engine', pino({ level: 'silent' }));
+    return new MediaEndpoint(endpoint as unknown as FsmrfEndpoint, 'engine', pino({ level: 'silent' }), noLink);
   };
 
   const orders: [string, (one: MediaEndpoint, two: MediaEndpoint) => Promise<unknown>][] = [

@@ -7,7 +7,7 @@ describe('settings of the engine', () => {
   it('have defaults for everything but the secrets', () => {
     const settings = readSettings(secrets);
     assert.deepEqual([settings.host, settings.sipPort, settings.rtpPorts], ['127.0.0.1', 5060, [20000, 24999]]);
-    assert.deepEqual([settings.admin.port, settings.eventSocket.port, settings.mediaSipPort], [9022, 8021, 5080]);
+    assert.deepEqual([settings.admin.port, settings.eventSocket.port, settings.mediaSip.port], [9022, 8021, 5080]);
   });
 
   it('are all checked at once, each mistake with a sentence', () => {

@@ -1,0 +1,135 @@
+import type { Redis } from 'ioredis';
+import type { Call } from '#contract/call';
+import { newId } from '#contract/ids';
+import { keys } from '#contract/keys';
+import type { ConferenceEntry } from '#flow/action';
+import type { Log } from './log.ts';
+
+/** A call on its way into a conference, in it or out of it. */
+export interface GuestName {
+  conference_id: string;
+  call_id: string;
+}
+
+/** What one media-app asks another: name → what it says and what it hears. */
+export interface Questions {
+  /** May this call of mine come in? Its media is on `media_server`, if it has some. */
+  'conference.admit': {
+    says: { conference_id: string; node: string; media_server: string; call: Call };
+    hears: Admission;
+  };
+  /** It is in the mixer. */
+  'conference.entered': { says: GuestName; hears: { company: boolean } };
+  /** It is not any more, or will never be. */
+  'conference.left': { says: GuestName; hears: unknown };
+  'conference.digit': { says: { conference_id: string; digit: string }; hears: unknown };
+  /** Put this call of yours out, or past the conference. */
+  'conference.put_out': { says: GuestName; hears: unknown };
+  /** Whoever waits alone in a connect conference has company. */
+  'conference.company': { says: { conference_id: string }; hears: unknown };
+  /** How is this call of yours, and does its flow still come to the bridge? */
+  'conference.look': { says: GuestName; hears: { there: boolean; comes: boolean } };
+}
+
+/** How a call of another node comes in: as a participant of this conference, into this mixer on this media server. */
+export type Admission = ConferenceEntry & { media_server: string; type: 'conference' | 'connect' };
+
+type Question = keyof Questions;
+type Says<Q extends Question> = Questions[Q]['says'];
+type Hears<Q extends Question> = Questions[Q]['hears'];
+type Answerers = { [Q in Question]?: (says: Says<Q>) => Promise<Hears<Q>> | Hears<Q> };
+
+type Letter =
+  | { id: string; from: string; question: Question; says: never }
+  | { id: string; answer: unknown }
+  | { id: string; error: string };
+
+const DEADLINE_MS = 3000;
+
+/**
+ * How media-apps talk to each other: a question on the other's Redis channel, an answer on one's own. Nothing is kept, so
+ * whoever asks must be able to live without an answer; what must not be lost is a live record.
+ */
+export class Neighbours {
+  readonly #redis: Redis;
+  readonly #ears: Redis;
+  readonly #node: string;
+  readonly #log: Log;
+  readonly #answerers: Answerers = {};
+  readonly #waiting = new Map<string, (letter: Letter) => void>();
+
+  constructor(redis: Redis, node: string, log: Log) {
+    this.#redis = redis;
+    this.#ears = redis.duplicate();
+    this.#ears.on('error', () => undefined); // told by the connection it is a copy of
+    this.#node = node;
+    this.#log = log;
+  }
+
+  /** Says how a question is answered; an Error becomes the asker's. */
+  answer<Q extends Question>(question: Q, answerer: (says: Says<Q>) => Promise<Hears<Q>> | Hears<Q>): void {
+    Object.assign(this.#answerers, { [question]: answerer });
+  }
+
+  async start(): Promise<void> {
+    this.#ears.on('message', (_channel, text) => void this.#hear(JSON.parse(text) as Letter));
+    await this.#ears.subscribe(keys.neighbour(this.#node));
+  }
+
+  stop(): void {
+    this.#ears.disconnect();
+  }
+
+  /** Whether another media-app lives, by its lease. */
+  async lives(node: string): Promise<boolean> {
+    return (await this.#redis.exists(keys.node(node))) === 1;
+  }
+
+  /**
+   * Asks another media-app.
+   * @throws Error as it says itself, or because it is not there or does not answer
+   */
+  async ask<Q extends Question>(node: string, question: Q, says: Says<Q>): Promise<Hears<Q>> {
+    const id = newId();
+    const answered = this.#answerTo(id, question);
+    const heard = await this.#send(node, { id, from: this.#node, question, says: says as never });
+    if (heard === 0) this.#waiting.get(id)?.({ id, error: `media-app ${node} is not there` });
+    return await answered;
+  }
+
+  /** Like `ask` where nobody waits for the answer; never rejects. */
+  tell<Q extends Question>(node: string, question: Q, says: Says<Q>): void {
+    this.ask(node, question, says).catch((error: unknown) =>
+      this.#log.info({ node, question, about: says, error: String(error) }, 'another media-app was not reached'),
+    );
+  }
+
+  #answerTo(id: string, question: string): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const late = () => this.#waiting.get(id)?.({ id, error: `no answer to ${question} within ${DEADLINE_MS} ms` });
+      const timer = setTimeout(late, DEADLINE_MS);
+      this.#waiting.set(id, letter => {
+        clearTimeout(timer);
+        this.#waiting.delete(id);
+        if ('error' in letter) reject(new Error(letter.error));
+        else resolve('answer' in letter ? letter.answer : undefined);
+      });
+    });
+  }
+
+  async #hear(letter: Letter): Promise<void> {
+    if (!('question' in letter)) return this.#waiting.get(letter.id)?.(letter);
+    const { id, from, question, says } = letter;
+    try {
+      const answer = await this.#answerers[question]?.(says);
+      await this.#send(from, { id, answer: answer ?? null });
+    } catch (error) {
+      await this.#send(from, { id, error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  /** Resolves with how many heard it; with 0 when Redis is away. */
+  #send(node: string, letter: Letter): Promise<number> {
+    return this.#redis.publish(keys.neighbour(node), JSON.stringify(letter)).catch(() => 0);
+  }
+}

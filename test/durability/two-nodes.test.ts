@@ -1,0 +1,177 @@
+import { strict as assert } from 'node:assert';
+import type { Call } from '#contract/call';
+import type { Conference } from '#contract/conference';
+import { eventually } from '../support/eventually.ts';
+import { Office } from '../support/office.ts';
+import type { PhoneCall } from '../support/phone-call.ts';
+import type { TestPhone } from '../support/phone.ts';
+import { startTwoNodes, type TestNode, type TwoNodes } from '../support/two-nodes.ts';
+
+const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];
+
+/** A call by API and its phone's side. */
+interface Pair {
+  id: string;
+  phone: PhoneCall;
+}
+
+describe('two nodes, each a machine with a SIP server, a media server and a media-app', function () {
+  this.timeout(60_000);
+  let stack: TwoNodes;
+  let office: Office;
+
+  before(async () => {
+    stack = await startTwoNodes({ CONFERENCE_CHECK_MS: '500' });
+  });
+  beforeEach(() => {
+    office = new Office(stack);
+  });
+  afterEach(() => office.close());
+  after(() => stack.stop());
+
+  /** A phone that is registered at one node, with its own tone. */
+  const phoneAt = (node: TestNode, extension: string, tone: number): Promise<TestPhone> =>
+    office.registered(extension, { server: node.sip, host: stack.here, tone, incoming: { autoAnswer: true } });
+
+  /** Of calls that are placed by the API one after the other, the first that the condition holds for; the others are hung up. */
+  const until = async (
+    phone: TestPhone,
+    extension: string,
+    actions: unknown[],
+    suits: (call: Call) => Promise<boolean> | boolean,
+  ): Promise<Pair> => {
+    for (let tries = 0; tries < 20; tries += 1) {
+      const call = await office.ring(extension, actions);
+      const pair = { id: call.id, phone: await phone.waitForCall() };
+      await pair.phone.answered();
+      if (await suits(call)) return pair;
+      await pair.phone.hangup();
+      await office.ended(call.id);
+    }
+    return assert.fail('no call was placed so');
+  };
+
+  const heldBy = async (call: Call, node: TestNode): Promise<boolean> => (await office.nodeOf(call.id)) === node.id();
+
+  /** Whether the media of the phone's latest call is at a node: by what the INVITE describes. */
+  const mediaAt = (phone: TestPhone, node: TestNode): boolean =>
+    phone.messages('INVITE', 'received').at(-1)?.message.body.includes(`c=IN IP4 ${node.sip.host}\r\n`) ?? false;
+
+  /** How a call ended, once it has: its record, and the cause that its timeline names. */
+  const truth = async (id: string): Promise<unknown[]> => {
+    const { hangup_by, hangup_reason } = await office.ended(id, 10_000);
+    const entries = await eventually(
+      'the summary of a call',
+      async () =>
+        (
+          await stack.api<{ result: { event_type: string; data: { cause?: string } }[] }>(
+            'GET',
+            `/timelines/calls/${id}/events?page_size=100`,
+          )
+        ).body.result,
+      list => list.some(entry => entry.event_type === 'call_summary'),
+    );
+    return [hangup_by, hangup_reason, entries.find(entry => entry.event_type === 'call_summary')?.data.cause];
+  };
+
+  /** A connection that breaks, by the table of voice-and-flows 8.4; and a call whose media-app died. */
+  const BROKE = ['remote', 'normal', 'failure'];
+  const DIED = ['local', 'failed', 'node_died'];
+
+  it('a phone registered at one is rung by a call commanded at the other, and hears it', async () => {
+    const [one, two] = stack.nodes;
+    const a = await phoneAt(one, '1001', 500);
+    const play = { type: 'play', option: { stream_urls: ['tone_stream://%(3000,0,1500)'] } };
+    const { id, phone } = await until(a, '1001', [play], call => heldBy(call, two));
+    await phone.hears(1500);
+    await phone.hangup();
+    assert.equal((await office.ended(id)).hangup_reason, 'normal');
+    await office.nothingLeft();
+  });
+
+  it('an unanswered caller at one is joined with a phone at the other', async () => {
+    const [one, two] = stack.nodes;
+    const [a, b] = await Promise.all([phoneAt(one, '1001', 500), phoneAt(two, '1002', 900)]);
+    const dialled = await a.dial('1002');
+    const rung = await b.waitForCall();
+    await Promise.all([dialled.hearsOnly([900]), rung.hearsOnly([500])]);
+    await rung.hangup();
+    await dialled.ended();
+  });
+
+  it('a conference hears everybody, whichever node took the call and whichever media server it is on', async () => {
+    const [one, two] = stack.nodes;
+    const { body: room } = await stack.api<Conference>('POST', '/conferences', { type: 'conference' });
+    const join = [{ type: 'conference_join', option: { conference_id: room.id } }];
+    const [a, b, c] = await Promise.all([
+      phoneAt(one, '1001', 500),
+      phoneAt(two, '1002', 900),
+      office.phone('1001', { server: two.sip, host: stack.here, tone: 1300 }),
+    ]);
+    const dialled = await c.dial(`sip:${room.id}@conference.trunkline.localhost`);
+    const first = await until(a, '1001', join, async call => (await heldBy(call, one)) && mediaAt(a, one));
+    const second = await until(b, '1002', join, async call => (await heldBy(call, two)) && mediaAt(b, two));
+    await Promise.all([
+      dialled.hearsOnly([500, 900]),
+      first.phone.hearsOnly([900, 1300]),
+      second.phone.hearsOnly([500, 1300]),
+    ]);
+    const { status } = await stack.api('DELETE', `/conferences/${room.id}`);
+    assert.equal(status, 200);
+    await Promise.all([dialled, first.phone, second.phone].map(call => call.ended()));
+    await office.nothingLeft();
+  });
+
+  it('servers that hang are left within seconds: their calls end truthfully, the others take new ones, and they come back', async () => {
+    const [one, two] = stack.nodes;
+    const [a, b] = await Promise.all([phoneAt(one, '1001', 500), phoneAt(two, '1002', 900)]);
+    const [through, beside] = [
+      await until(a, '1001', sleep, () => mediaAt(a, two)),
+      await until(b, '1002', sleep, () => mediaAt(b, one)),
+    ];
+    const safe = await until(b, '1002', sleep, () => mediaAt(b, two));
+    const connected = () =>
+      stack.logs().filter(line => line.includes(`"media_server":"${one.sip.host}`) && line.includes('"msg":"connected'))
+        .length;
+    const before = connected();
+    process.kill(one.engine.pid, 'SIGSTOP');
+    try {
+      assert.deepEqual(await Promise.all([truth(through.id), truth(beside.id)]), [BROKE, BROKE]);
+      assert.equal((await beside.phone.ended()).by, 'them', 'the phone is told, through its own SIP server');
+      for (let count = 0; count < 3; count += 1) {
+        const { phone } = await until(b, '1002', sleep, () => mediaAt(b, two));
+        await phone.hangup();
+      }
+      assert.equal((await office.call(safe.id)).status, 'progressing', 'what was elsewhere goes on');
+    } finally {
+      process.kill(one.engine.pid, 'SIGCONT');
+    }
+    through.phone.vanish();
+    await eventually('both media-apps are connected again', connected, count => count === before + 2, 12_000);
+    await safe.phone.hangup();
+  });
+
+  it('one is killed: the other takes over new calls within 10 s, and ends the calls of the dead one truthfully', async () => {
+    const [one, two] = stack.nodes;
+    const [a, b] = await Promise.all([phoneAt(one, '1001', 500), phoneAt(two, '1002', 900)]);
+    const lost = await until(a, '1001', sleep, call => heldBy(call, two));
+    const orphan = await until(b, '1002', sleep, call => heldBy(call, one));
+    const safe = await until(b, '1002', sleep, async call => (await heldBy(call, two)) && mediaAt(b, two));
+    const killed = performance.now();
+    await Promise.all([one.mediaApp.kill9(), one.engine.kill9()]);
+    const next = await until(
+      b,
+      '1002',
+      [{ type: 'play', option: { stream_urls: ['tone_stream://%(400,0,1500)'] } }],
+      () => true,
+    );
+    await next.phone.hears(1500);
+    const after = performance.now() - killed;
+    assert(after < 10_000, `the first new call was heard after ${after} ms`);
+    assert.deepEqual(await Promise.all([truth(lost.id), truth(orphan.id)]), [BROKE, DIED]);
+    assert.equal((await orphan.phone.ended()).by, 'them', 'a phone at the other node is told too');
+    lost.phone.vanish(); // its SIP server is gone: nobody can tell it
+    assert.equal((await office.call(safe.id)).status, 'progressing', 'what the other holds goes on');
+    await safe.phone.hangup();
+  });
+});
