@@ -21,6 +21,8 @@ const COMMAND_DEADLINE_MS = 5000;
 const FACTS_DEADLINE_MS = 1000;
 /** How long a media server may take to finish a file that it says it does not record. */
 const FLUSH_MS = 1000;
+/** How long a leg that was told to hang up may take. */
+const STUCK_MS = 1000;
 
 /**
  * One media leg on a media server. fsmrf's habits stop here: every operation has a deadline or ends when the endpoint
@@ -249,7 +251,7 @@ export class MediaEndpoint extends EventEmitter {
     if (this.#recordings.size > 0)
       await Promise.all([...this.#recordings.keys()].map(file => this.stopRecording(file)));
     const release = this.#endpoint.destroy();
-    await withDeadline(release, COMMAND_DEADLINE_MS, 'destroy').catch((error: unknown) => {
+    await withDeadline(this.#released(release), COMMAND_DEADLINE_MS, 'destroy').catch((error: unknown) => {
       this.#log.warn(
         { uuid: this.uuid, error: String(error) },
         'the media server did not confirm the release; closing its socket',
@@ -257,6 +259,13 @@ export class MediaEndpoint extends EventEmitter {
       this.#endpoint.conn?.disconnect();
     });
     this.#ended.resolve();
+  }
+
+  /** FreeSWITCH runs no application, `hangup` neither, on a leg whose bridge met a hang-up (CS_RESET); it can be killed. */
+  async #released(release: Promise<unknown>): Promise<void> {
+    const kill = (): void => void this.#endpoint.api('uuid_kill', this.uuid).catch(() => undefined); // gone meanwhile
+    const stuck = setTimeout(kill, STUCK_MS);
+    await release.finally(() => clearTimeout(stuck));
   }
 
   async #finishRecording(file: string): Promise<void> {
