@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../engine-only.ts';
 import { createHash } from 'node:crypto';
 import { SDP, type Heard } from './peer.ts';
 import { next, Rig, SHORT, type Call, type Client, type Request, type Response } from './rig.ts';
@@ -43,7 +44,7 @@ describe('drachtio: calls that go out', () => {
     assert.equal(dialog.id, `${invite.get('Call-ID')};from-tag=${/tag=(.*)/.exec(invite.get('From'))?.[1]}`);
     const ack = await phone.expect(/^ACK/);
     assert.equal(ack.start, `ACK sip:alice@127.0.0.1:${phone.port} SIP/2.0`);
-    assert.equal(rig.server.stats().dialogs, 1);
+    rig.holds({ dialogs: 1 });
     const gone = dialog.destroy();
     const bye = await phone.expect(/^BYE/);
     phone.answer(bye, '200 OK');
@@ -59,7 +60,7 @@ describe('drachtio: calls that go out', () => {
     phone.request('BYE', /<([^>]+)>/.exec(invite.get('Contact'))?.[1] ?? '', dialog);
     await phone.expect(/ 200 /);
     await destroyed;
-    assert.equal(rig.server.stats().dialogs, 0);
+    rig.holds({ dialogs: 0 });
   });
 
   async function answered(
@@ -80,7 +81,7 @@ describe('drachtio: calls that go out', () => {
     const ack = await phone.expect(/^ACK/);
     assert.equal(ack.get('Via'), invite.get('Via'));
     assert.equal(await status, 486);
-    assert.equal(rig.server.stats().dialogs, 0);
+    rig.holds({ dialogs: 0 });
   });
 
   it('a repeated 200 gets the ACK of the application again without asking it', async () => {
@@ -91,17 +92,21 @@ describe('drachtio: calls that go out', () => {
     assert.equal((await phone.expect(/^ACK/)).text, ack.text);
   });
 
-  it('a second phone that also answers gets an ACK and a BYE of its own', async () => {
-    await start();
-    const phone = await rig.phone();
-    const { invite } = await answered(phone);
-    phone.answer(invite, '200 OK', { To: `${invite.get('To')};tag=other` }, SDP);
-    assert.match((await phone.expect(/^ACK/)).get('To'), /tag=other$/);
-    const bye = await phone.expect(/^BYE/);
-    assert.match(bye.get('To'), /tag=other$/);
-    phone.answer(bye, '200 OK');
-    assert.equal(rig.server.stats().dialogs, 1);
-  });
+  engineOnly(
+    'drachtio-server answers for the first phone only',
+    'a second phone that also answers gets an ACK and a BYE of its own',
+    async () => {
+      await start();
+      const phone = await rig.phone();
+      const { invite } = await answered(phone);
+      phone.answer(invite, '200 OK', { To: `${invite.get('To')};tag=other` }, SDP);
+      assert.match((await phone.expect(/^ACK/)).get('To'), /tag=other$/);
+      const bye = await phone.expect(/^BYE/);
+      assert.match(bye.get('To'), /tag=other$/);
+      phone.answer(bye, '200 OK');
+      rig.holds({ dialogs: 1 });
+    },
+  );
 
   it('a challenge is answered by the library with the same Call-ID and From and the next CSeq', async () => {
     await start();
@@ -160,31 +165,39 @@ describe('drachtio: calls that go out', () => {
     assert.equal(await status, 487);
   });
 
-  it('a callee who answers as we give up is acknowledged and hung up at once', async () => {
-    await start();
-    const phone = await rig.phone();
-    const cbRequest = (_error: unknown, request: Request): void => request.cancel();
-    const call = app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }, { cbRequest });
-    const invite = await phone.expect(/^INVITE/);
-    phone.answer(invite, '200 OK', {}, SDP);
-    await call;
-    await phone.expect(/^ACK/);
-    const bye = await phone.expect(/^BYE/);
-    assert.match(bye.get('Reason'), /cancel race/);
-    phone.answer(bye, '200 OK');
-    assert.equal(rig.server.stats().dialogs, 0);
-  });
+  engineOnly(
+    'drachtio-server leaves the BYE to the application',
+    'a callee who answers as we give up is acknowledged and hung up at once',
+    async () => {
+      await start();
+      const phone = await rig.phone();
+      const cbRequest = (_error: unknown, request: Request): void => request.cancel();
+      const call = app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }, { cbRequest });
+      const invite = await phone.expect(/^INVITE/);
+      phone.answer(invite, '200 OK', {}, SDP);
+      await call;
+      await phone.expect(/^ACK/);
+      const bye = await phone.expect(/^BYE/);
+      assert.match(bye.get('Reason'), /cancel race/);
+      phone.answer(bye, '200 OK');
+      rig.holds({ dialogs: 0 });
+    },
+  );
 
-  it('a silent callee hears the INVITE again and again, then the application gets 408', async () => {
-    await start({ timers: SHORT });
-    const phone = await rig.phone();
-    const status = failure(app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }));
-    const first = await phone.expect(/^INVITE/);
-    assert.equal((await phone.expect(/^INVITE/)).text, first.text);
-    await phone.expect(/^INVITE/);
-    assert.equal(await status, 408);
-    assert.equal(rig.server.stats().dialogs, 0);
-  });
+  engineOnly(
+    'with the timers of RFC 3261 it takes 32 s',
+    'a silent callee hears the INVITE again and again, then the application gets 408',
+    async () => {
+      await start({ timers: SHORT });
+      const phone = await rig.phone();
+      const status = failure(app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }));
+      const first = await phone.expect(/^INVITE/);
+      assert.equal((await phone.expect(/^INVITE/)).text, first.text);
+      await phone.expect(/^INVITE/);
+      assert.equal(await status, 408);
+      rig.holds({ dialogs: 0 });
+    },
+  );
 
   for (const transport of ['udp', 'tcp']) {
     it(`a ${transport} port where nobody listens gives 503 long before the timeout`, async () => {
@@ -199,20 +212,24 @@ describe('drachtio: calls that go out', () => {
     });
   }
 
-  it('a callee who is ringing when the application is lost is cancelled', async () => {
-    await start({ orphanGraceMs: 50 });
-    const phone = await rig.phone();
-    void failure(app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }));
-    const invite = await phone.expect(/^INVITE/);
-    phone.answer(invite, '180 Ringing');
-    rig.lose(app);
-    const cancel = await phone.expect(/^CANCEL/);
-    phone.answer(cancel, '200 OK');
-    phone.answer(invite, '487 Request Terminated');
-    await phone.expect(/^ACK/);
-    await new Promise(resolve => setImmediate(resolve));
-    assert.equal(rig.server.stats().dialogs, 0);
-  });
+  engineOnly(
+    'drachtio-server leaves calls of a lost application alone',
+    'a callee who is ringing when the application is lost is cancelled',
+    async () => {
+      await start({ orphanGraceMs: 50 });
+      const phone = await rig.phone();
+      void failure(app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }));
+      const invite = await phone.expect(/^INVITE/);
+      phone.answer(invite, '180 Ringing');
+      rig.lose(app);
+      const cancel = await phone.expect(/^CANCEL/);
+      phone.answer(cancel, '200 OK');
+      phone.answer(invite, '487 Request Terminated');
+      await phone.expect(/^ACK/);
+      await new Promise(resolve => setImmediate(resolve));
+      rig.holds({ dialogs: 0 });
+    },
+  );
 
   it('a call without an offer carries the answer in the ACK', async () => {
     await start();

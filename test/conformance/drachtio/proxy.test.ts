@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../engine-only.ts';
 import { Line } from './line.ts';
 import { SDP, type Heard, type UdpPeer } from './peer.ts';
 import { type Proxied } from './rig.ts';
@@ -63,7 +64,7 @@ describe('drachtio: proxied requests (RFC 3261 16)', () => {
     assert.equal((await caller.expect(/ 200 /)).get('CSeq'), '2 BYE');
     const result = await outcome;
     assert.deepEqual([result.connected, ...statuses(result)], [true, 486, 200]);
-    assert.equal(line.rig.server.stats().dialogs, 0);
+    line.rig.holds({ dialogs: 0 });
   });
 
   it('the callee hangs up through us, too', async () => {
@@ -99,42 +100,50 @@ describe('drachtio: proxied requests (RFC 3261 16)', () => {
     assert.deepEqual(statuses(await outcome), [200]);
   });
 
-  it('when all fail the caller hears the best failure: a 6xx, else of the lowest class the latest', async () => {
-    for (const [answers, expected] of [
-      [['404 Not Found', '486 Busy Here'], 486],
-      [['503 Service Unavailable', '404 Not Found'], 404],
-      [['486 Busy Here', '503 Service Unavailable'], 486],
-      [['603 Decline'], 603],
-    ] as const) {
-      const invite = ring({});
-      for (const [i, status] of answers.entries()) {
-        const target = phone([first, second][i]);
-        target.answer(await target.expect(/^INVITE/), status);
-        await target.expect(/^ACK/);
+  engineOnly(
+    'drachtio-server sends the caller nothing after a 603',
+    'when all fail the caller hears the best failure: a 6xx, else of the lowest class the latest',
+    async () => {
+      for (const [answers, expected] of [
+        [['404 Not Found', '486 Busy Here'], 486],
+        [['503 Service Unavailable', '404 Not Found'], 404],
+        [['486 Busy Here', '503 Service Unavailable'], 486],
+        [['603 Decline'], 603],
+      ] as const) {
+        const invite = ring({});
+        for (const [i, status] of answers.entries()) {
+          const target = phone([first, second][i]);
+          target.answer(await target.expect(/^INVITE/), status);
+          await target.expect(/^ACK/);
+        }
+        const refused = await caller.expect(new RegExp(` ${expected} `));
+        caller.companion('ACK', invite, refused.get('To'));
+        assert.deepEqual(
+          statuses(await outcome),
+          answers.map(status => parseInt(status)),
+        );
       }
-      const refused = await caller.expect(new RegExp(` ${expected} `));
-      caller.companion('ACK', invite, refused.get('To'));
-      assert.deepEqual(
-        statuses(await outcome),
-        answers.map(status => parseInt(status)),
-      );
-    }
-    assert.equal(phone(second).heard.length, 0); // nobody was asked after the 603
-  });
+      assert.equal(phone(second).heard.length, 0); // nobody was asked after the 603
+    },
+  );
 
-  it('a target that says nothing in time is cancelled for the next one', async () => {
-    const invite = ring({ provisionalTimeout: '60ms' });
-    const [one, two] = [phone(first), phone(second)];
-    const silent = await one.expect(/^INVITE/);
-    const rung = await two.expect(/^INVITE/);
-    two.answer(rung, '486 Busy Here');
-    caller.companion('ACK', invite, (await caller.expect(/ 486 /)).get('To'));
-    assert.deepEqual(statuses(await outcome), [408, 486]);
-    one.answer(silent, '180 Ringing');
-    await one.expect(/^CANCEL/);
-  });
+  engineOnly(
+    'drachtio-server does not count the silent one',
+    'a target that says nothing in time is cancelled for the next one',
+    async () => {
+      const invite = ring({ provisionalTimeout: '60ms' });
+      const [one, two] = [phone(first), phone(second)];
+      const silent = await one.expect(/^INVITE/);
+      const rung = await two.expect(/^INVITE/);
+      two.answer(rung, '486 Busy Here');
+      caller.companion('ACK', invite, (await caller.expect(/ 486 /)).get('To'));
+      assert.deepEqual(statuses(await outcome), [408, 486]);
+      one.answer(silent, '180 Ringing');
+      await one.expect(/^CANCEL/);
+    },
+  );
 
-  it('a target that rings too long is cancelled for the next one', async () => {
+  engineOnly('drachtio-server lets it ring', 'a target that rings too long is cancelled for the next one', async () => {
     const invite = ring({ finalTimeout: '80ms' });
     const [one, two] = [phone(first), phone(second)];
     one.answer(await one.expect(/^INVITE/), '180 Ringing');
@@ -158,21 +167,25 @@ describe('drachtio: proxied requests (RFC 3261 16)', () => {
     caller.companion('ACK', again, redirect.get('To'));
   });
 
-  it('a caller who gives up has every phone cancelled and hears its 487', async () => {
-    const invite = ring({ forking: 'simultaneous' });
-    for (const one of [phone(first), phone(second)]) one.answer(await one.expect(/^INVITE/), '180 Ringing');
-    await caller.expect(/ 180 /);
-    caller.companion('CANCEL', invite);
-    for (const one of [phone(first), phone(second)]) {
-      const cancel = await one.expect(/^CANCEL/);
-      one.answer(cancel, '200 OK');
-      one.answer(cancel, '487 Request Terminated', { CSeq: cancel.get('CSeq').replace('CANCEL', 'INVITE') });
-      await one.expect(/^ACK/);
-    }
-    assert.equal((await caller.expect(/ 200 /)).get('CSeq'), '1 CANCEL');
-    caller.companion('ACK', invite, (await caller.expect(/ 487 /)).get('To'));
-    assert.deepEqual(statuses(await outcome), [487, 487]);
-  });
+  engineOnly(
+    'drachtio-server does not acknowledge their 487',
+    'a caller who gives up has every phone cancelled and hears its 487',
+    async () => {
+      const invite = ring({ forking: 'simultaneous' });
+      for (const one of [phone(first), phone(second)]) one.answer(await one.expect(/^INVITE/), '180 Ringing');
+      await caller.expect(/ 180 /);
+      caller.companion('CANCEL', invite);
+      for (const one of [phone(first), phone(second)]) {
+        const cancel = await one.expect(/^CANCEL/);
+        one.answer(cancel, '200 OK');
+        one.answer(cancel, '487 Request Terminated', { CSeq: cancel.get('CSeq').replace('CANCEL', 'INVITE') });
+        await one.expect(/^ACK/);
+      }
+      assert.equal((await caller.expect(/ 200 /)).get('CSeq'), '1 CANCEL');
+      caller.companion('ACK', invite, (await caller.expect(/ 487 /)).get('To'));
+      assert.deepEqual(statuses(await outcome), [487, 487]);
+    },
+  );
 
   it('a request without hops left gets 483; a MESSAGE is handed on as well', async () => {
     const one = phone(first);
@@ -187,11 +200,15 @@ describe('drachtio: proxied requests (RFC 3261 16)', () => {
     assert.deepEqual(statuses(await outcome), [202]);
   });
 
-  it('a request that claims a dialog of ours to reach others is not handed on', async () => {
-    const one = phone(first);
-    const route = { Route: `<sip:127.0.0.1:${line.rig.server.port};lr>`, To: `<${at(one)}>;tag=made-up` };
-    caller.request('BYE', at(one), { ...route, CSeq: '2 BYE' });
-    await caller.expect(/ 481 /);
-    assert.equal(one.heard.length, 0);
-  });
+  engineOnly(
+    'drachtio-server hands on what a Route asks',
+    'a request that claims a dialog of ours to reach others is not handed on',
+    async () => {
+      const one = phone(first);
+      const route = { Route: `<sip:127.0.0.1:${line.rig.server.port};lr>`, To: `<${at(one)}>;tag=made-up` };
+      caller.request('BYE', at(one), { ...route, CSeq: '2 BYE' });
+      await caller.expect(/ 481 /);
+      assert.equal(one.heard.length, 0);
+    },
+  );
 });

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../engine-only.ts';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { SDP } from './peer.ts';
-import { next, Rig, SECRET, SHORT, type Request, type Response } from './rig.ts';
+import { next, Rig, SHORT, type Request, type Response } from './rig.ts';
 
 describe('drachtio: registrations and requests outside calls', () => {
   let rig: Rig;
@@ -37,7 +38,7 @@ describe('drachtio: registrations and requests outside calls', () => {
     phone.answer(invite, '200 OK', { Contact }, SDP);
     await call;
     await phone.expect(/^ACK/);
-    assert.equal(rig.server.stats().connections, 1);
+    rig.holds({ connections: 1 });
   });
 
   it('OPTIONS is answered by the application, and by 503 when there is none', async () => {
@@ -62,18 +63,26 @@ describe('drachtio: registrations and requests outside calls', () => {
     assert.equal(((await response) as [Response])[0].status, 200);
   });
 
-  it('a malformed request is refused with 400 and never announced', async () => {
-    rig = await Rig.start();
-    let announced = 0;
-    await rig.app(app => app.invite(() => announced++));
-    const phone = await rig.phone();
-    phone.request('INVITE', rig.uri(), { CSeq: 'one INVITE' }, SDP);
-    await phone.expect(/ 400 /);
-    phone.request('INVITE', rig.uri(), { 'Call-ID': 'a|b' }, SDP);
-    await phone.expect(/ 400 /);
-    assert.equal(announced, 0);
-  });
+  engineOnly(
+    'drachtio-server announces a Call-ID with a bar in it',
+    'a malformed request is refused with 400 and never announced',
+    async () => {
+      rig = await Rig.start();
+      let announced = 0;
+      await rig.app(app => app.invite(() => announced++));
+      const phone = await rig.phone();
+      phone.request('INVITE', rig.uri(), { CSeq: 'one INVITE' }, SDP);
+      await phone.expect(/ 400 /);
+      phone.request('INVITE', rig.uri(), { 'Call-ID': 'a|b' }, SDP);
+      await phone.expect(/ 400 /);
+      assert.equal(announced, 0);
+    },
+  );
 });
+
+/** A test of a frame without a length, for which drachtio-server goes on waiting. */
+const silently = (title: string, test: Mocha.AsyncFunc): void =>
+  engineOnly('drachtio-server waits for more', title, test);
 
 describe('drachtio: the admin connection', () => {
   let rig: Rig;
@@ -110,15 +119,18 @@ describe('drachtio: the admin connection', () => {
     return { text, closed };
   }
 
-  const login = framed(`${id}|authenticate|${SECRET}|`);
+  let login: string;
+  beforeEach(() => {
+    login = framed(`${id}|authenticate|${rig.secret}|`);
+  });
 
   it('a login is answered with the listeners and a version', async () => {
     const { text } = await exchange([login], 1);
     const place = `127.0.0.1:${rig.server.port}`;
-    assert.match(
-      text,
-      new RegExp(`\\|response\\|${id}\\|OK\\|udp/${place},tcp/${place}\\|v\\d+\\.\\d+\\.\\d+.*\\|udp/`),
-    );
+    const [, , answer, result, listeners = '', version] = text.split('|');
+    assert.deepEqual([answer, result], [id, 'OK']);
+    for (const one of [`udp/${place}`, `tcp/${place}`]) assert(listeners.split(',').includes(one), listeners);
+    assert.match(version ?? '', /^v\d+\.\d+\.\d+/);
   });
 
   it('a wrong secret is refused and the connection closed', async () => {
@@ -128,11 +140,15 @@ describe('drachtio: the admin connection', () => {
   });
 
   for (const kind of ['ping', 'route|invite', 'sip||\r\nOPTIONS sip:127.0.0.1 SIP/2.0\r\n\r\n']) {
-    it(`${kind.slice(0, 5)} before a login is refused`, async () => {
-      const { text, closed } = await exchange([framed(`${id}|${kind}`)], 1);
-      assert.match(text, /\|NO\|not authenticated$/);
-      assert(closed);
-    });
+    engineOnly(
+      'drachtio-server obeys whoever reaches its port',
+      `${kind.slice(0, 5)} before a login is refused`,
+      async () => {
+        const { text, closed } = await exchange([framed(`${id}|${kind}`)], 1);
+        assert.match(text, /\|NO\|not authenticated$/);
+        assert(closed);
+      },
+    );
   }
 
   it('frames may be split anywhere and joined', async () => {
@@ -143,7 +159,8 @@ describe('drachtio: the admin connection', () => {
   });
 
   for (const bad of ['abc#', '0#', '#', '99999999#', '\r\n\r\n12#']) {
-    it(`a stream that is no frame (${JSON.stringify(bad)}) is closed`, async () => {
+    const test = bad === '0#' || bad === '#' ? silently : it;
+    test(`a stream that is no frame (${JSON.stringify(bad)}) is closed`, async () => {
       const { closed } = await exchange([login, bad], 9);
       assert(closed);
     });
@@ -157,24 +174,32 @@ describe('drachtio: the admin connection', () => {
     assert.match(text, /\|NOK\|Unknown transaction id/);
   });
 
-  it('a request of 200 KB from the application does not disturb the connection', async () => {
-    const big = `sip||\r\nMESSAGE sip:x@127.0.0.1:9 SIP/2.0\r\nContent-Type: text/plain\r\n\r\n${'x'.repeat(200_000)}`;
-    const { text } = await exchange([login, framed(`${id}|${big}`), framed(`${id}|ping`)], 3);
-    assert.match(text, /\|OK\|pong/);
-  });
+  engineOnly(
+    'drachtio-server closes the connection',
+    'a request of 200 KB from the application does not disturb the connection',
+    async () => {
+      const big = `sip||\r\nMESSAGE sip:x@127.0.0.1:9 SIP/2.0\r\nContent-Type: text/plain\r\n\r\n${'x'.repeat(200_000)}`;
+      const { text } = await exchange([login, framed(`${id}|${big}`), framed(`${id}|ping`)], 3);
+      assert.match(text, /\|OK\|pong/);
+    },
+  );
 
-  it('requests that cannot be sent are refused with a reason', async () => {
-    const send = (start: string, extra = ''): string => framed(`${id}|sip||\r\n${start}\r\n${extra}\r\n`);
-    const refused: [string, RegExp][] = [
-      [send('INVITE sips:1@127.0.0.1 SIP/2.0'), /NOK\|requested protocol\/transport not available/],
-      [send('INVITE nonsense SIP/2.0'), /NOK\|invalid request-uri: INVITE nonsense/],
-      [send(`INVITE sip:1@127.0.0.1:${rig.server.port} SIP/2.0`), /NOK\|can not send request to myself/],
-      [send('INVITE sip:1@127.0.0.1:9 SIP/2.0', 'From: nobody\r\n'), /NOK\|invalid from value/],
-      [send('INFO sip:1@127.0.0.1:9 SIP/2.0', '\r\nhello'), /NOK\|missing content-type/],
-      [framed(`${id}|sip|gone|\r\nSIP/2.0 200 OK\r\n\r\n`), /NOK\|Response not sent due to unknown transaction/],
-      [framed(`${id}|sip|gone|\r\nCANCEL sip:1@x SIP/2.0\r\n\r\n`), /NOK\|unable to cancel unknown transaction/],
-      [framed(`${id}|sip||gone\r\nBYE sip:1@x SIP/2.0\r\n\r\n`), /NOK\|Server error: unable to find dialog/],
-    ];
-    for (const [frame, reason] of refused) assert.match((await exchange([login, frame], 2)).text, reason);
-  });
+  engineOnly(
+    'drachtio-server tries, and says 416, 503 and the like',
+    'requests that cannot be sent are refused with a reason',
+    async () => {
+      const send = (start: string, extra = ''): string => framed(`${id}|sip||\r\n${start}\r\n${extra}\r\n`);
+      const refused: [string, RegExp][] = [
+        [send('INVITE sips:1@127.0.0.1 SIP/2.0'), /NOK\|requested protocol\/transport not available/],
+        [send('INVITE nonsense SIP/2.0'), /NOK\|invalid request-uri: INVITE nonsense/],
+        [send(`INVITE sip:1@127.0.0.1:${rig.server.port} SIP/2.0`), /NOK\|can not send request to myself/],
+        [send('INVITE sip:1@127.0.0.1:9 SIP/2.0', 'From: nobody\r\n'), /NOK\|invalid from value/],
+        [send('INFO sip:1@127.0.0.1:9 SIP/2.0', '\r\nhello'), /NOK\|missing content-type/],
+        [framed(`${id}|sip|gone|\r\nSIP/2.0 200 OK\r\n\r\n`), /NOK\|Response not sent due to unknown transaction/],
+        [framed(`${id}|sip|gone|\r\nCANCEL sip:1@x SIP/2.0\r\n\r\n`), /NOK\|unable to cancel unknown transaction/],
+        [framed(`${id}|sip||gone\r\nBYE sip:1@x SIP/2.0\r\n\r\n`), /NOK\|Server error: unable to find dialog/],
+      ];
+      for (const [frame, reason] of refused) assert.match((await exchange([login, frame], 2)).text, reason);
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../engine-only.ts';
 import { Line } from './line.ts';
 import { SDP, type Heard, type UdpPeer } from './peer.ts';
 import { next, SHORT, type Request, type Response } from './rig.ts';
@@ -51,43 +52,51 @@ describe('drachtio: provisional responses that cannot get lost (RFC 3262)', () =
     await phone.expect(/ 200 /);
   });
 
-  it('a 200 waits for the PRACK, a second reliable response too, and is numbered one higher', async () => {
-    line.handle = (request, response) => {
-      response.send(183, RELIABLE);
-      response.send(180, { headers: { Require: '100rel' } });
-      line.answer(request, response);
-    };
-    const invite = phone.request('INVITE', line.rig.uri(), SUPPORTED, SDP);
-    const first = await phone.expect(/ 183 /);
-    assert.equal(phone.heard.filter(one => / (180|200) /.test(one.start)).length, 0);
-    prack(invite, first, 2);
-    const second = await phone.expect(/ 180 /);
-    assert.equal(Number(second.get('RSeq')), Number(first.get('RSeq')) + 1);
-    assert.equal((await phone.expect(/ 200 /)).get('CSeq'), '2 PRACK');
-    prack(invite, second, 3);
-    const both = [await phone.expect(/ 200 /), await phone.expect(/ 200 /)];
-    const ok = both.find(one => one.get('CSeq') === '1 INVITE');
-    assert(ok);
-    phone.inDialog('ACK', invite, ok, 1);
-    phone.inDialog('BYE', invite, ok, 4);
-    await phone.expect(/ 200 /);
-  });
-
-  it('a caller who never confirms gets 504, and the application hears that he is gone', async () => {
-    const cancelled = new Promise<Request>(resolve => {
+  engineOnly(
+    'drachtio-server answers without the PRACK',
+    'a 200 waits for the PRACK, a second reliable response too, and is numbered one higher',
+    async () => {
       line.handle = (request, response) => {
-        request.once('cancel', resolve);
         response.send(183, RELIABLE);
+        response.send(180, { headers: { Require: '100rel' } });
+        line.answer(request, response);
       };
-    });
-    const invite = phone.request('INVITE', line.rig.uri(), SUPPORTED, SDP);
-    const gone = await phone.expect(/ 504 /);
-    phone.companion('ACK', invite, gone.get('To'));
-    assert.match((await cancelled).get('Reason'), /PRACK timeout/);
-    assert.equal(line.rig.server.stats().dialogs, 0);
-  });
+      const invite = phone.request('INVITE', line.rig.uri(), SUPPORTED, SDP);
+      const first = await phone.expect(/ 183 /);
+      assert.equal(phone.heard.filter(one => / (180|200) /.test(one.start)).length, 0);
+      prack(invite, first, 2);
+      const second = await phone.expect(/ 180 /);
+      assert.equal(Number(second.get('RSeq')), Number(first.get('RSeq')) + 1);
+      assert.equal((await phone.expect(/ 200 /)).get('CSeq'), '2 PRACK');
+      prack(invite, second, 3);
+      const both = [await phone.expect(/ 200 /), await phone.expect(/ 200 /)];
+      const ok = both.find(one => one.get('CSeq') === '1 INVITE');
+      assert(ok);
+      phone.inDialog('ACK', invite, ok, 1);
+      phone.inDialog('BYE', invite, ok, 4);
+      await phone.expect(/ 200 /);
+    },
+  );
 
-  it('a PRACK that fits no response gets 481', async () => {
+  engineOnly(
+    'drachtio-server 0.9 ends on it',
+    'a caller who never confirms gets 504, and the application hears that he is gone',
+    async () => {
+      const cancelled = new Promise<Request>(resolve => {
+        line.handle = (request, response) => {
+          request.once('cancel', resolve);
+          response.send(183, RELIABLE);
+        };
+      });
+      const invite = phone.request('INVITE', line.rig.uri(), SUPPORTED, SDP);
+      const gone = await phone.expect(/ 504 /);
+      phone.companion('ACK', invite, gone.get('To'));
+      assert.match((await cancelled).get('Reason'), /PRACK timeout/);
+      line.rig.holds({ dialogs: 0 });
+    },
+  );
+
+  engineOnly('drachtio-server says nothing to it', 'a PRACK that fits no response gets 481', async () => {
     line.handle = (_request, response) => response.send(183, RELIABLE);
     const invite = phone.request('INVITE', line.rig.uri(), SUPPORTED, SDP);
     const progress = await phone.expect(/ 183 /);

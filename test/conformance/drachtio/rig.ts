@@ -1,6 +1,9 @@
+import { strict as assert } from 'node:assert';
 import { once, type EventEmitter } from 'node:events';
 import Srf from 'drachtio-srf';
 import { startSipServer, type SipServer, type SipServerConfig } from '../../../engine/drachtio/server.ts';
+import { ownServers, type OwnServers } from '../../support/own-servers.ts';
+import { eventually } from '../../support/eventually.ts';
 import { TcpPeer, UdpPeer, type Peer } from './peer.ts';
 
 /** The parts of the unmodified library that these tests use; its own declarations leave most of them out. */
@@ -52,23 +55,53 @@ export interface Client extends EventEmitter {
   options(handler: (request: Request, response: Response) => void): void;
 }
 
-export const SECRET = 'cymru';
+const SECRET = 'cymru';
 /** Timers a fiftieth of the real ones: 64*T1 is 640 ms. */
 export const SHORT = { T1: 10, T2: 80, T4: 100 };
 
-/** A running server, an application and user agents, all ended by `close`. */
+/** What an engine has open. */
+type Holdings = ReturnType<SipServer['stats']>;
+
+/** The drachtio-server of `SIP_SERVERS`, which does not say what it has open. */
+const realServer = (own: OwnServers): SipServer => ({
+  port: Number(own.SIP_PORT),
+  ports: {},
+  adminPort: Number(new URL(own.SIP_SERVERS).port || 9022),
+  stop: () => Promise.resolve(),
+  stats: () => assert.fail('this test needs the embedded engine'),
+});
+
+/** A server, an application and user agents, all ended by `close`. On a real server the options are its own business. */
 export class Rig {
   readonly server: SipServer;
+  readonly secret: string;
   readonly #clients = new Set<Client>();
   readonly #peers: Peer[] = [];
 
-  private constructor(server: SipServer) {
+  private constructor(server: SipServer, secret: string) {
     this.server = server;
+    this.secret = secret;
   }
 
   static async start(options: Partial<SipServerConfig> = {}): Promise<Rig> {
+    const own = ownServers();
+    if (own) return new Rig(realServer(own), new URL(own.SIP_SERVERS).username);
     const admin = { host: '127.0.0.1', port: 0, secret: SECRET };
-    return new Rig(await startSipServer({ host: '127.0.0.1', port: 0, admin, ...options }));
+    return new Rig(await startSipServer({ host: '127.0.0.1', port: 0, admin, ...options }), SECRET);
+  }
+
+  /** Fails unless an engine has exactly this open now. */
+  holds(expected: Partial<Holdings>): void {
+    if (ownServers()) return;
+    const held = this.server.stats();
+    assert.deepEqual(held, { ...held, ...expected });
+  }
+
+  /** Waits until an engine has exactly this open. */
+  async comesToHold(expected: Partial<Holdings>): Promise<void> {
+    const held = () => (ownServers() ? expected : this.server.stats());
+    const matches = (now: Partial<Holdings>) => JSON.stringify({ ...now, ...expected }) === JSON.stringify(now);
+    await eventually(`open: ${JSON.stringify(expected)}`, held, matches);
   }
 
   /** A connected application. `route` adds handlers before it connects, so that they are registered when this resolves. */
@@ -77,7 +110,7 @@ export class Rig {
     client.on('error', () => undefined);
     route(client);
     this.#clients.add(client);
-    client.connect({ host: '127.0.0.1', port: this.server.adminPort, secret: SECRET });
+    client.connect({ host: '127.0.0.1', port: this.server.adminPort, secret: this.secret });
     const [error] = (await once(client, 'connect')) as [unknown];
     if (error) throw error instanceof Error ? error : new Error('no connection');
     return client;

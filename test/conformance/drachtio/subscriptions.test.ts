@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { Line, settled } from './line.ts';
+import { engineOnly } from '../engine-only.ts';
+import { Line } from './line.ts';
 import { type Heard, type UdpPeer } from './peer.ts';
 import { next, SHORT, type Call, type Request, type Response } from './rig.ts';
 
@@ -24,8 +25,6 @@ describe('drachtio: subscriptions (RFC 6665)', () => {
     };
   });
 
-  const dialogs = (): number => line.rig.server.stats().dialogs;
-
   async function subscribed(expires: string): Promise<{ subscribe: Heard; accepted: Heard; call: Call }> {
     const answered = next(line.app, 'answered');
     const subscribe = phone.request('SUBSCRIBE', line.rig.uri(), { ...EVENT, Expires: expires });
@@ -45,17 +44,17 @@ describe('drachtio: subscriptions (RFC 6665)', () => {
     call.once('subscribe', (_request: Request, response: Response) => response.send(200, { headers: { Expires: 60 } }));
     phone.inDialog('SUBSCRIBE', subscribe, accepted, 2, { ...EVENT, Expires: '60' });
     assert.equal((await phone.expect(/ 200 /)).get('Expires'), '60');
-    assert.equal(dialogs(), 1);
+    line.rig.holds({ dialogs: 1 });
     const left = next(call, 'unsubscribe');
     phone.inDialog('SUBSCRIBE', subscribe, accepted, 3, { ...EVENT, Expires: '0' });
     await phone.expect(/ 202 /);
     await left;
-    await settled('the end of the subscription', () => dialogs() === 0);
+    await line.rig.comesToHold({ dialogs: 0 });
   });
 
-  it('a subscription that nobody renews is over by itself', async () => {
+  engineOnly('drachtio-server knows whole seconds', 'a subscription that nobody renews is over by itself', async () => {
     const { subscribe, accepted } = await subscribed('0.01');
-    await settled('the end of the subscription', () => dialogs() === 0);
+    await line.rig.comesToHold({ dialogs: 0 });
     phone.inDialog('SUBSCRIBE', subscribe, accepted, 2, { ...EVENT, Expires: '60' });
     accept = (_request, response) => response.send(481);
     await phone.expect(/ 481 /);
@@ -66,21 +65,27 @@ describe('drachtio: subscriptions (RFC 6665)', () => {
     const told = call.request({ method: 'NOTIFY', headers: { 'Subscription-State': 'active', ...EVENT } });
     phone.answer(await phone.expect(/^NOTIFY/), '481 Subscription Does Not Exist');
     assert.equal((await told).status, 481);
-    assert.equal(dialogs(), 0);
+    line.rig.holds({ dialogs: 0 });
   });
 
-  it('a NOTIFY that overtakes the answer to SUBSCRIBE is heard after it, and the last one ends the subscription', async () => {
-    const headers = { ...EVENT, Expires: '60' };
-    const options = { method: 'SUBSCRIBE', headers };
-    const pending = line.app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, options);
-    const subscribe = await phone.expect(/^SUBSCRIBE/);
-    Line.back(phone, 'NOTIFY', subscribe, 1, { 'Subscription-State': 'active', ...EVENT });
-    phone.answer(subscribe, '202 Accepted', { Expires: '60', Contact: phone.contact() });
-    const call = await pending;
-    call.on('notify', (_request: Request, response: Response) => response.send(200, { headers: { 'X-Heard': 'yes' } }));
-    await phone.expect(/ 200 /); // outside a dialog the application would answer 404
-    Line.back(phone, 'NOTIFY', subscribe, 2, { 'Subscription-State': 'terminated;reason=timeout', ...EVENT });
-    assert.equal((await phone.expect(/ 200 /)).get('X-Heard'), 'yes');
-    assert.equal(dialogs(), 0);
-  });
+  engineOnly(
+    'drachtio-server takes it for a request outside dialogs',
+    'a NOTIFY that overtakes the answer to SUBSCRIBE is heard after it, and the last one ends the subscription',
+    async () => {
+      const headers = { ...EVENT, Expires: '60' };
+      const options = { method: 'SUBSCRIBE', headers };
+      const pending = line.app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, options);
+      const subscribe = await phone.expect(/^SUBSCRIBE/);
+      Line.back(phone, 'NOTIFY', subscribe, 1, { 'Subscription-State': 'active', ...EVENT });
+      phone.answer(subscribe, '202 Accepted', { Expires: '60', Contact: phone.contact() });
+      const call = await pending;
+      call.on('notify', (_request: Request, response: Response) =>
+        response.send(200, { headers: { 'X-Heard': 'yes' } }),
+      );
+      await phone.expect(/ 200 /); // outside a dialog the application would answer 404
+      Line.back(phone, 'NOTIFY', subscribe, 2, { 'Subscription-State': 'terminated;reason=timeout', ...EVENT });
+      assert.equal((await phone.expect(/ 200 /)).get('X-Heard'), 'yes');
+      line.rig.holds({ dialogs: 0 });
+    },
+  );
 });

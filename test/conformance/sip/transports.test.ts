@@ -60,6 +60,8 @@ describe('SIP transports', () => {
     papers.close();
   });
 
+  const connections = (): number => rig.server.stats().connections;
+
   const kinds: Record<
     'tcp' | 'tls' | 'ws' | 'wss',
     { open: () => Promise<TcpPeer | WsPeer>; via: string; protocol: string }
@@ -98,7 +100,7 @@ describe('SIP transports', () => {
     describe(`over ${via}`, () => {
       it('a phone registers, is rung over its connection, talks back and is hung up on', async () => {
         const phone = await registered(transport);
-        const before = rig.server.stats().connections;
+        const before = connections();
         const { call, invite } = await ring(phone, transport);
         assert.match(invite.get('Via'), new RegExp(`^SIP/2\\.0/${via} 127\\.0\\.0\\.1:\\d+;`));
         assert.match(invite.get('Contact'), new RegExp(`;transport=${transport}>`));
@@ -109,7 +111,7 @@ describe('SIP transports', () => {
         const bye = dialog.destroy();
         phone.answer(await phone.expect(/^BYE/), '200 OK');
         await bye;
-        assert.equal(rig.server.stats().connections, before);
+        rig.holds({ connections: before });
       });
 
       it('a phone calls and hangs up, and the application sees the transport', async () => {
@@ -150,9 +152,9 @@ describe('SIP transports', () => {
 
       it('a phone whose connection is gone is told of as unreachable at once', async () => {
         const phone = await registered(transport);
-        const before = rig.server.stats().connections;
+        const before = connections();
         phone.close();
-        await until('the end of the connection', () => rig.server.stats().connections < before);
+        await until('the end of the connection', () => connections() < before);
         const call = app.createUAC(`sip:alice@${phone.host}:${phone.port};transport=${transport}`, { localSdp: SDP });
         await assert.rejects(call, (error: { status?: number }) => error.status === 503);
       });
