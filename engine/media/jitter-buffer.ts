@@ -9,12 +9,17 @@ const maxDepth = 1600;
 const margin = 80;
 /** Packets without need after which the buffer becomes shorter, and what that grows to on a restless network. */
 const calmPackets = { least: 150, most: 3000 };
+/**
+ * What no packet of a second needed beyond 40 ms is taken back without waiting for a calm stretch: a rare hiccup that is
+ * covered costs less than a delay that lasts.
+ */
+const soon = { packets: 50, ahead: 320 };
 /** A late packet within so many of the last one belongs to the same hiccup. */
 const hiccupPackets = 50;
 const fadeFrames = 3;
 const tailFrames = 3;
 /** A buffer that is too deep by more than this is shortened in the middle of a sound after so many frames, else in a silence only. */
-const patience = { excess: 2 * frameSamples, frames: 250 };
+const patience = { excess: 2 * frameSamples, frames: 50 };
 
 /** What has come in and what became of it. */
 export interface JitterStats {
@@ -34,7 +39,8 @@ export interface JitterStats {
  * Puts received audio in order and hands it out at the pace of the clock. Samples live in a ring addressed by RTP
  * timestamp, so that order, repetition and packet length do not matter. Its depth follows the network between 20 and
  * 200 ms: a late packet deepens it by as much as it is late, a calm stretch without need shortens it. The stretch is three seconds, four
- * times as long after each hiccup, up to a minute, and half as long again after each calm one. What is missing is concealed for 60 ms.
+ * times as long after each hiccup, up to a minute, and half as long again after each calm one; what is beyond 60 ms is taken
+ * back after one second. What is missing is concealed for 60 ms.
  */
 export class JitterBuffer {
   readonly #samples = new Int16Array(ring);
@@ -55,6 +61,8 @@ export class JitterBuffer {
   #muteSamples = 0;
   #windowMin = Infinity;
   #windowCount = 0;
+  #soonMin = Infinity;
+  #soonCount = 0;
   #calm = calmPackets.least;
   #lateAt = 0;
   #excess = 0;
@@ -224,6 +232,7 @@ export class JitterBuffer {
       this.#restartWindow();
       return;
     }
+    this.#observeSoon(ahead);
     if (ahead < this.#windowMin) this.#windowMin = ahead;
     if (++this.#windowCount < this.#calm) return;
     this.#calm = Math.max(calmPackets.least, this.#calm / 2);
@@ -231,12 +240,20 @@ export class JitterBuffer {
     this.#restartWindow();
   }
 
-  #restartWindow(): void {
-    this.#windowMin = Infinity;
-    this.#windowCount = 0;
+  #observeSoon(ahead: number): void {
+    this.#soonMin = Math.min(this.#soonMin, ahead);
+    if (++this.#soonCount < soon.packets) return;
+    if (this.#soonMin > soon.ahead) this.#excess = Math.max(this.#excess, this.#soonMin - soon.ahead + margin);
+    this.#soonMin = Infinity;
+    this.#soonCount = 0;
   }
 
-  /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after five seconds over 60 ms, at once over 200 ms. */
+  #restartWindow(): void {
+    this.#windowMin = this.#soonMin = Infinity;
+    this.#windowCount = this.#soonCount = 0;
+  }
+
+  /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after a second over 60 ms, at once over 200 ms. */
   #adapt(): void {
     const depth = timestampDistance(this.#newest, this.#playout);
     if (depth > maxDepth + 2 * frameSamples) {

@@ -27,7 +27,7 @@ interface Half {
 
 const OF_FLITE = new Set<string>(['slt', 'rms', 'awb', 'kal', 'kal16']);
 
-/** `known`: what the thresholds of the detector were chosen on. `held out`: voices and words that they never saw. */
+/** `known`: what the thresholds of the detector were chosen on first. `held out`: voices and words that only the last ones were chosen on, too. */
 export const HALVES: Record<'known' | 'held out', Half> = {
   known: {
     voices: ['slt', 'rms', 'awb', 'kal', 'en-us', 'en-gb+f3', 'en-us+m3', 'en-gb'],

@@ -2,18 +2,10 @@ import type { FrameSource } from '../../media/audio-leg.ts';
 import { frameSamples, sampleRate, tickMs } from '../../media/clock.ts';
 import { StreamResampler } from '../../media/stream-resampler.ts';
 import { SampleQueue } from './sample-queue.ts';
+import { shorten, shortened } from './shorten.ts';
+import { StreamReserve } from './stream-reserve.ts';
 
-/** Collected before the first is heard: while the far end keeps pace, and after it did not. */
-const preBufferMs = { steady: 40, shaky: 80 };
 const patienceMs = 200;
-/** More that comes so soon after the last sample was played came late; after a longer pause it is something new. */
-const lateMs = 200;
-/**
- * What waits at every frame of three seconds, and is no more than a far end that sends in step can have piled up, is only
- * delay: it is taken back by a silence.
- */
-const surplus = { frames: 150, leastMs: 40, mostMs: 300 };
-const quiet = 30;
 const maxSeconds = 180;
 const maxSamples = 4 * 1024 * 1024;
 const maxMarks = 30;
@@ -32,8 +24,8 @@ export interface VoiceEvents {
 
 /**
  * Audio that the far end of a fork streams into the call, at any rate and in frames of any size. 40 ms are collected
- * before the first is heard, 80 ms after it has run dry in the middle of a sound; less than that is heard after 200 ms
- * without more, or when a mark shows that it is all.
+ * before the first is heard, 60 ms after it has run dry in the middle of a sound; less than that is heard after 200 ms
+ * without more, or when a mark shows that it is all. Delay that piles up in a live stream is taken back (`StreamReserve`).
  */
 export class StreamedVoice implements FrameSource {
   readonly #rate: number;
@@ -49,11 +41,7 @@ export class StreamedVoice implements FrameSource {
   #playing = false;
   #overran = false;
   #idleTicks = 0;
-  #preBuffer = preBufferMs.steady;
-  /** Ticks since it ran dry; not counted while something waits or plays. */
-  #dryTicks = Infinity;
-  #waited = { frames: 0, least: Infinity, most: 0 };
-  #tooMuch = false;
+  readonly #reserve = new StreamReserve();
 
   /** `rate` in samples per second. */
   constructor(rate: number, events: VoiceEvents) {
@@ -69,9 +57,10 @@ export class StreamedVoice implements FrameSource {
     const before = this.#queue.length;
     this.#queue.push(bytes);
     this.#received += this.#queue.length - before;
+    this.#reserve.arrives(((this.#queue.length - before) * 1000) / this.#rate);
     this.#idleTicks = 0;
-    if (before === 0 && !this.#playing) this.#judgePace();
-    if (this.#queue.length >= (this.#preBuffer * this.#rate) / 1000) this.#begin();
+    if (before === 0 && this.#queue.length > 0 && !this.#playing) this.#reserve.resumes();
+    if (this.#queue.length >= (this.#reserve.ms * this.#rate) / 1000) this.#begin();
   }
 
   /** Remembers to tell when all audio up to here has been played; at most thirty marks wait. */
@@ -105,7 +94,7 @@ export class StreamedVoice implements FrameSource {
   tick(): void {
     this.#tellMarks();
     if (this.#playing) return;
-    if (this.#queue.length === 0) this.#dryTicks += 1;
+    if (this.#queue.length === 0) this.#reserve.idle();
     else this.#idleTicks += 1;
     if (this.#queue.length > 0 && this.#idleTicks * tickMs >= patienceMs) this.#begin();
   }
@@ -113,11 +102,12 @@ export class StreamedVoice implements FrameSource {
   /** The next 20 ms at 8 kHz; false when there is nothing left. */
   read(frame: Int16Array): boolean {
     if (!this.#playing) return false;
-    this.#watch();
-    while (this.#readyCount < frameSamples && this.#queue.length > 0) this.#convert();
+    const excess = this.#reserve.excess(this.#waitingMs());
+    if (excess > 0) this.#shorten(excess);
+    this.#convert(frameSamples);
     if (this.#readyCount === 0) {
       this.#silence();
-      this.#dryTicks = 0;
+      this.#reserve.ranDry();
       return false;
     }
     const last = this.#readyCount < frameSamples;
@@ -128,28 +118,27 @@ export class StreamedVoice implements FrameSource {
     return true;
   }
 
-  /** Looks whether more waits than is needed. */
-  #watch(): void {
-    const waited = this.#waited;
-    const ms = (this.#queue.length * 1000) / this.#rate;
-    waited.least = Math.min(waited.least, ms);
-    waited.most = Math.max(waited.most, ms);
-    if (++waited.frames < surplus.frames) return;
-    this.#tooMuch = waited.least > surplus.leastMs && waited.most < surplus.mostMs;
-    this.#waited = { frames: 0, least: Infinity, most: 0 };
+  #waitingMs(): number {
+    return (this.#queue.length * 1000) / this.#rate + (this.#readyCount * 1000) / sampleRate;
   }
 
-  /** The first samples after a silence: late ones of a sound that broke off, or a new sound. */
-  #judgePace(): void {
-    this.#preBuffer = this.#dryTicks * tickMs < lateMs ? preBufferMs.shaky : preBufferMs.steady;
-    this.#dryTicks = Infinity;
+  /** Leaves up to 20 of so many ms out. */
+  #shorten(excessMs: number): void {
+    this.#convert(shortened);
+    if (this.#readyCount < shortened) return;
+    const length = shorten(this.#ready, Math.floor((excessMs * sampleRate) / 1000));
+    this.#ready.copyWithin(0, length, this.#readyCount);
+    this.#readyCount -= length;
+    this.#reserve.cut((length * 1000) / sampleRate);
   }
 
-  #convert(): void {
-    const samples = this.#queue.take(Math.ceil(this.#rate / 50));
-    this.#taken += samples.length;
-    if (this.#tooMuch && samples.every(sample => Math.abs(sample) < quiet)) this.#tooMuch = false;
-    else this.#push(samples);
+  /** Makes so many samples ready, if there are so many. */
+  #convert(count: number): void {
+    while (this.#readyCount < count && this.#queue.length > 0) {
+      const samples = this.#queue.take(Math.ceil(this.#rate / 50));
+      this.#taken += samples.length;
+      this.#push(samples);
+    }
   }
 
   #push(samples: Int16Array): void {
@@ -168,8 +157,7 @@ export class StreamedVoice implements FrameSource {
     this.#playing = false;
     this.#idleTicks = 0;
     this.#readyCount = 0;
-    this.#waited = { frames: 0, least: Infinity, most: 0 };
-    this.#tooMuch = false;
+    this.#reserve.restart();
     this.#resampler = new StreamResampler(this.#rate, sampleRate);
   }
 

@@ -156,13 +156,13 @@ describe('a streamed voice', () => {
     assert.deepEqual(other.told, ['begins']);
   });
 
-  it('waits for 80 ms once it ran dry in the middle of a sound, and for 40 ms again before the next sound', () => {
+  it('waits for 60 ms once it ran dry in the middle of a sound, and for 40 ms again before the next sound', () => {
     const { voice, told } = voiceAt(8000);
     const hear = (): boolean => (voice.tick(), voice.read(frame));
     voice.write(ms(40, 8000));
     while (hear());
     hear();
-    voice.write(ms(60, 8000)); // 40 ms too late
+    voice.write(ms(40, 8000)); // 40 ms too late
     assert.deepEqual(told, ['begins']);
     voice.write(ms(20, 8000));
     assert.deepEqual(told, ['begins', 'begins']);
@@ -172,19 +172,75 @@ describe('a streamed voice', () => {
     assert.deepEqual(told, ['begins', 'begins', 'begins']);
   });
 
-  it('takes delay that piled up back in a silence, and nothing of what was sent in one go', () => {
-    for (const [waits, kept] of [
-      [200, 0],
-      [4000, 1],
-    ] as const) {
-      const { voice } = voiceAt(8000);
-      voice.write(ms(waits, 8000));
-      let frames = 0;
-      for (; voice.read(frame); frames += 1) if (frames < 1500) voice.write(ms(20, 8000));
-      const all = 1500 + waits / 20;
-      assert.equal(frames === all, kept === 1, `${frames} of ${all} frames`);
-      assert.ok(frames > all - 9);
+  /** Streams a tone of 10,000 at a rate: at each beat of 20 ms as many ms as `arrives` tells; what was heard, beat by beat. */
+  const stream = (rate: number, hz: number, beats: number, arrives: (beat: number) => number) => {
+    const { voice, told } = voiceAt(rate);
+    const heard: (Int16Array | null)[] = [];
+    let sent = 0;
+    for (let beat = 0; beat < beats; beat++) {
+      const samples = Int16Array.from(
+        { length: (arrives(beat) * rate) / 1000 },
+        (_, at) => 10_000 * Math.sin((2 * Math.PI * hz * (sent + at)) / rate),
+      );
+      sent += samples.length;
+      voice.write(Buffer.from(samples.buffer));
+      voice.tick();
+      heard.push(voice.read(frame) ? frame.slice() : null);
     }
+    let waiting = 0;
+    while (voice.read(frame)) waiting += 20;
+    const begun = told.filter(one => one === 'begins').length;
+    return { heard, waiting, begun, sent: (sent * 1000) / rate };
+  };
+
+  /** Steepest step between two samples, and the quietest 20 ms against a full tone. */
+  const roughness = (frames: (Int16Array | null)[]): { step: number; quietest: number } => {
+    const samples = frames.flatMap(one => [...(one ?? [])]);
+    const steps = samples.slice(1).map((sample, at) => Math.abs(sample - (samples[at] ?? 0)));
+    const powers = frames.map(
+      one => (one ?? new Int16Array(1)).reduce((sum, sample) => sum + sample * sample, 0) / (160 * 5e7),
+    );
+    return { step: Math.max(...steps), quietest: Math.min(...powers) };
+  };
+
+  const steady = (beat: number, from = 0): number => (beat > from ? 20 : 0);
+  for (const [what, arrives] of [
+    ['200 ms that came at once', (beat: number) => (beat === 0 ? 200 : steady(beat))],
+    ['a break of 160 ms that was caught up', (beat: number) => (beat < 30 || beat > 38 ? 20 : beat === 38 ? 180 : 0)],
+    ['a break of 600 ms that was caught up', (beat: number) => (beat < 30 || beat > 60 ? 20 : beat === 60 ? 620 : 0)],
+  ] as const)
+    for (const [rate, hz] of [
+      [8000, 440],
+      [16_000, 317],
+      [44_100, 1003],
+    ] as const)
+      it(`gives the delay of ${what} back in a live stream of ${rate} Hz, and a tone stays whole`, () => {
+        const { heard, waiting } = stream(rate, hz, 400, arrives);
+        assert.ok(waiting <= 60, `${waiting} ms wait`);
+        const { step, quietest } = roughness(heard.slice(70));
+        assert.ok(step < 1.15 * 20_000 * Math.sin((Math.PI * hz) / 8000), `a step of ${step}`);
+        assert.ok(quietest > 0.85, `a frame of ${quietest}`);
+      });
+
+  it('plays whole what is sent whole, faster than it is played, or further ahead', () => {
+    for (const [what, arrives] of Object.entries<(beat: number) => number>({
+      'in one go': beat => (beat === 0 ? 10_000 : 0),
+      'a second each second': beat => (beat % 50 === 0 ? 1000 : 0),
+      'a second each second, two seconds ahead': beat => (beat === 0 ? 3000 : beat % 50 === 0 ? 1000 : 0),
+      'two seconds ahead': beat => (beat === 0 ? 2000 : 20),
+      'a quarter faster': () => 25,
+      'in pieces of 200 ms': beat => (beat % 10 === 0 ? 200 : 0),
+      'by a burst into a live stream': beat => (beat === 200 ? 1500 : 20),
+    })) {
+      const { heard, waiting, sent } = stream(8000, 500, 400, arrives);
+      const played = heard.filter(one => one !== null).length * 20 + waiting;
+      assert.equal(played, sent, what);
+    }
+  });
+
+  it('keeps enough for a live stream whose frames come up to 20 ms late', () => {
+    const { begun, waiting } = stream(8000, 500, 1000, beat => [20, 0, 40, 20, 20, 0, 40][beat % 7] ?? 0);
+    assert.ok(begun <= 2 && waiting <= 60, `${begun} beginnings, ${waiting} ms wait`);
   });
 
   it('gives as many frames as came, at every rate, and then says that there is no more', () => {

@@ -150,6 +150,19 @@ describe('The jitter buffer', () => {
     });
   }
 
+  it('gives the delay of a single stall back within two and a half seconds, but 40 ms of it', () => {
+    const line = new Line();
+    const samples = new Int16Array(160);
+    const push = (n: number): boolean => line.buffer.push(n, n * 160, 7, samples, 160);
+    for (let n = 0; n < 235; n++) {
+      if (n < 100 || n > 109) push(n);
+      if (n === 109) for (let late = 100; late <= n; late++) push(late);
+      line.hear(1);
+      if (n === 110) assert.ok(line.buffer.stats().depth_ms >= 160, 'all of it is heard');
+    }
+    assert.ok(line.buffer.stats().depth_ms <= 80, `${line.buffer.stats().depth_ms} ms`);
+  });
+
   it('dares less on a network that hiccups again and again: six times in a minute cost two frames', () => {
     const line = new Line();
     for (let n = 0; n < 3000; n++) {
