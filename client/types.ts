@@ -722,6 +722,8 @@ export type EventMessage = {
   timestamp: string;
   /** customer_id:<customer_id>:<resource>:<resource_id>. */
   topic: string;
+  /** Of the request that caused it; empty when none did. */
+  request_id: string;
   /** The resource as it was then. */
   data: Record<string, unknown>;
 };

@@ -147,6 +147,8 @@ export interface EventMessage {
   timestamp: string;
   /** `customer_id:<customer_id>:<resource>:<resource_id>`. */
   topic: string;
+  /** Of the request that caused it, as in the answer's header and our log; empty when none did. */
+  request_id: string;
   data: Record<string, unknown>;
 }
 

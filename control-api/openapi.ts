@@ -1,11 +1,12 @@
 import { describeRoutes } from './http/openapi.ts';
+import { GUIDE } from './http/openapi-words.ts';
 import { VERSION_PREFIX } from './http/route.ts';
 import { routes } from './routes.ts';
 
 const INFO = {
   title: 'Trunkline',
   version: '1.0.0',
-  description: 'A programmable phone platform: calls, flows, extensions and numbers.',
+  description: GUIDE,
   version_prefix: VERSION_PREFIX,
 };
 

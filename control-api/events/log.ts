@@ -110,7 +110,8 @@ export async function appendEvent(trx: Knex.Transaction, event: NewEvent): Promi
 
 /** The columns of an `EventMessage`, as SQL; independent of how a client parses timestamps. */
 export const MESSAGE_COLUMNS = `e.id, e.sequence::float8 as sequence, e.event_type,
-  to_char(e."timestamp" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "timestamp", e.topic, e.data`;
+  to_char(e."timestamp" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "timestamp", e.topic,
+  e.request_id, e.data`;
 
 const READ = {
   name: 'read_events',

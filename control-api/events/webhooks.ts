@@ -24,8 +24,8 @@ const MOST_PER_CUSTOMER = 8;
 const LONGEST_RETRY_MS = 3_600_000;
 
 /** The JSON a receiver gets: the same for every attempt, so the signature is too. */
-const bodyOf = ({ id, sequence, event_type, timestamp, topic, data }: EventMessage): string =>
-  JSON.stringify({ id, sequence, event_type, timestamp, topic, data });
+const bodyOf = ({ id, sequence, event_type, timestamp, topic, request_id, data }: EventMessage): string =>
+  JSON.stringify({ id, sequence, event_type, timestamp, topic, request_id, data });
 
 const headersOf = (delivery: Delivery, body: string): Record<string, string> => ({
   'content-type': 'application/json',

@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { ERROR_STATUSES, REASONS, type Reason } from '#contract/errors';
 import { errorSchema } from './errors.ts';
+import { WEBHOOKS, websocketOf } from './openapi-events.ts';
 import { exampleOf } from './openapi-examples.ts';
+import { wordsOf } from './openapi-words.ts';
 import type { Route } from './route.ts';
 import { MOST_BYTES } from './upload.ts';
 
@@ -79,11 +81,22 @@ const parametersOf = (where: 'path' | 'query', schema: z.ZodObject | undefined, 
 /** Creations and orders of the versioned API can be made safe to repeat. */
 const takesKey = ({ method, surface }: Route): boolean => method === 'post' && surface === 'versioned';
 
+/** Of credentials, in the order in which they are looked at. */
+const CREDENTIAL_REASONS = [
+  'AUTHENTICATION_REQUIRED',
+  'INVALID_CREDENTIALS',
+  'PERMISSION_DENIED',
+  'DIRECT_ACCESS_NOT_SUPPORTED',
+  'ACCOUNT_FROZEN',
+  'ACCOUNT_EXPIRED',
+  'ACCOUNT_DELETED',
+] as const;
+
 /** Reasons any route may answer, by what it takes. */
 const reasonsOf = (route: Route): Reason[] => [
   ...(route.permission === 'public'
     ? []
-    : (['AUTHENTICATION_REQUIRED', 'INVALID_CREDENTIALS', 'PERMISSION_DENIED'] as const)),
+    : CREDENTIAL_REASONS.filter(reason => reason !== 'ACCOUNT_FROZEN' || route.gate !== 'login')),
   ...(route.surface === 'root' ? [] : (['RATE_LIMIT_EXCEEDED'] as const)),
   ...(route.params ? (['INVALID_ID'] as const) : []),
   ...(route.query ? (['INVALID_REQUEST_PARAMETER'] as const) : []),
@@ -91,6 +104,8 @@ const reasonsOf = (route: Route): Reason[] => [
   ...(route.upload ? (['INVALID_FILE_UPLOAD', 'INVALID_FILE_TYPE'] as const) : []),
   ...(takesKey(route) ? (['IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_KEY_IN_USE', 'INVALID_ARGUMENT'] as const) : []),
   ...route.reasons,
+  // Whoever waits for media-app may wait in vain, or not wait to the end.
+  ...(route.reasons.includes('REQUEST_TIMEOUT') ? (['REQUEST_CANCELED'] as const) : []),
   'SERVICE_UNAVAILABLE',
   'INTERNAL',
 ];
@@ -107,6 +122,12 @@ const failureContent = (reason: Reason): Json => {
 
 /** Failures of a handler have no body there; those before it, of routes with credentials, have the envelope. */
 const bareFailures = ({ permission }: Route): number[] => (permission === 'public' ? [500, 503] : []);
+
+/** `reasons`: of what is refused before the handler, with an envelope. */
+const bareWords = (status: number, reasons: Reason[]): string => {
+  const bare = `${status < 500 ? 'Refused' : 'Failed'}; the body is empty.`;
+  return reasons.length > 0 ? `${bare} With an envelope: ${reasons.join(', ')}.` : bare;
+};
 
 const failuresOf = (route: Route, components: Components): Json => {
   const byStatus = new Map<number, Reason[]>();
@@ -126,7 +147,7 @@ const failuresOf = (route: Route, components: Components): Json => {
   const bare = Object.fromEntries(
     bareStatuses.map(status => [
       status,
-      { description: status < 500 ? 'Refused; the body is empty.' : 'Failed; the body is empty.' },
+      { description: bareWords(status, route.permission === 'public' ? [] : (byStatus.get(status) ?? [])) },
     ]),
   );
   const own = Object.entries(route.failures ?? {}).map(([status, schema]) => [
@@ -181,6 +202,7 @@ const operationOf = (route: Route, components: Components): Json => {
   return {
     operationId: route.operation_id,
     summary: route.summary,
+    description: wordsOf(route),
     tags: [route.tag],
     'x-permission': route.permission,
     ...(route.permission === 'public' ? { security: [] } : {}),
@@ -217,6 +239,8 @@ export const describeRoutes = (routes: Route[], info: OpenApiInfo): Json => {
     security: Object.keys(SECURITY_SCHEMES).map(name => ({ [name]: [] })),
     tags: [...new Set(routes.map(route => route.tag))].sort().map(name => ({ name })),
     paths,
+    webhooks: WEBHOOKS,
+    'x-websocket': websocketOf(info.version_prefix),
     components: {
       schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: SECURITY_SCHEMES,

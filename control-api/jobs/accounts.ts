@@ -5,6 +5,7 @@ import { GRACE_MS } from '../http/gate.ts';
 import type { Context } from '../http/context.ts';
 import { tellCustomer } from '../resources/customer.ts';
 import type { Row } from '../resources/resource.ts';
+import { startNightly } from './nightly.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -37,9 +38,17 @@ export const deleteFrozen = async (context: Context, now = new Date()): Promise<
     .where({ status: 'frozen' })
     .where('tm_deletion_scheduled', '<', before(now, GRACE_MS))
     .select<{ id: string }[]>('id');
-  // One that was recovered this very moment stays.
-  for (const { id } of rows) await removeCustomer(context, id, '', ['frozen', 'deleted']);
-  return rows.length;
+  let count = 0;
+  for (const { id: customer_id } of rows)
+    try {
+      // One that was recovered this very moment stays.
+      await removeCustomer(context, customer_id, '', ['frozen', 'deleted']);
+      count += 1;
+    } catch (error) {
+      // The next night tries again; the others are not to wait for this one.
+      context.log.warn({ err: error, customer_id }, 'a frozen account was not deleted');
+    }
+  return count;
 };
 
 const UP = (table: 'calls' | 'conferences'): string => `exists (select from ${table}
@@ -62,12 +71,6 @@ export const forgetSpent = async ({ db }: Context, now = new Date()): Promise<vo
   await db('mails').where('tm_sent', '<', before(now, LETTERS_KEPT_MS)).delete();
 };
 
-const untilHour = (hour: number, now = new Date()): number => {
-  const next = new Date(now);
-  next.setUTCHours(hour, 0, 0, 0);
-  return next > now ? next.getTime() - now.getTime() : next.getTime() + DAY_MS - now.getTime();
-};
-
 /** Runs the jobs of accounts: every 15 minutes, and once a day at 04:00 UTC (31). */
 export const startAccountJobs = (context: Context): { stop(): void } => {
   const attempt = (name: string, work: () => Promise<unknown>): void => {
@@ -79,16 +82,13 @@ export const startAccountJobs = (context: Context): { stop(): void } => {
     attempt('hang-up of calls left over', () => endLeftovers(context));
     attempt('removal of spent links and letters', () => forgetSpent(context));
   }, 15 * MINUTE_MS).unref();
-  const daily = (): NodeJS.Timeout =>
-    setTimeout(() => {
-      attempt('deletion of frozen accounts', () => deleteFrozen(context));
-      night = daily();
-    }, untilHour(DELETION_HOUR)).unref();
-  let night = daily();
+  const nights = startNightly(DELETION_HOUR, at =>
+    attempt('deletion of frozen accounts', () => deleteFrozen(context, at)),
+  );
   return {
     stop: () => {
       clearInterval(often);
-      clearTimeout(night);
+      nights.stop();
     },
   };
 };

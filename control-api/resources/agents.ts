@@ -182,7 +182,7 @@ const setters = {
 
 /** The routes of agents, by what they do. */
 export const agentOperations = {
-  list,
+  list: { ...list, reasons: [...list.reasons, 'INVALID_TAG_IDS'] },
   create: createAgent,
   get: { ...get, permission: 'own' },
   update: { ...update, permission: 'own' },

@@ -63,6 +63,7 @@ const eventSchema = z
     event_type: z.string().describe('One of docs/events.md.'),
     timestamp: z.string().describe('RFC 3339 with microseconds.'),
     topic: z.string().describe('customer_id:<customer_id>:<resource>:<resource_id>.'),
+    request_id: z.string().describe('Of the request that caused it; empty when none did.'),
     data: z.record(z.string(), z.unknown()).describe('The resource as it was then.'),
   })
   .meta({ id: 'EventMessage', description: 'What a webhook and a WebSocket client receive.' });

@@ -17,6 +17,7 @@ Every event is a message of this form, over WebSocket and webhook alike:
 | \`event_type\` | string | one of those below |
 | \`timestamp\` | string | RFC 3339 with microseconds |
 | \`topic\` | string | \`customer_id:{customer_id}:{resource}:{resource_id}\` |
+| \`request_id\` | string | of the request that caused it, as in its answer's header \`X-Request-Id\`; empty when none did |
 | \`data\` | object | the resource as it was then, as GET answers it |`;
 
 /** What the end of an event's name means, unless it is named in full. */

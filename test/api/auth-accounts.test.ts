@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { deleteFrozen, expireUnverified, forgetSpent } from '../../control-api/jobs/accounts.ts';
+import { fromDate } from '#contract/time';
+import { deleteFrozen, expireUnverified, forgetSpent, startAccountJobs } from '../../control-api/jobs/accounts.ts';
 import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { Mailbox } from '../support/mailbox.ts';
 
 const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
@@ -419,6 +421,27 @@ describe('accounts: signup, verification, passwords, closing', () => {
       assert.equal(await statusOf(id), 'frozen');
       await deleteFrozen(api.app.context, later(30 * DAY_MS + HOUR_MS));
       assert.equal(await statusOf(id), 'deleted');
+    });
+
+    it('a control-api that starts deletes what it missed at 04:00 UTC, and leaves the rest to the next night', async () => {
+      const night = new Date();
+      night.setUTCHours(4, 0, 0, 0);
+      if (night > new Date()) night.setUTCDate(night.getUTCDate() - 1);
+      const frozen = async (from: number): Promise<string> => {
+        const { id } = await account();
+        const tm_deletion_scheduled = fromDate(new Date(night.getTime() - 30 * DAY_MS + from));
+        await api.database.db('customers').where({ id }).update({ status: 'frozen', tm_deletion_scheduled });
+        return id;
+      };
+      const [missed, next] = [await frozen(-1000), await frozen(1000)];
+      const jobs = startAccountJobs(api.app.context);
+      await eventually(
+        'what was missed is made up for',
+        () => statusOf(missed),
+        status => status === 'deleted',
+      );
+      jobs.stop();
+      assert.equal(await statusOf(next), 'frozen');
     });
 
     it('links are forgotten a week after they expired; what was sent holds no link any more', async () => {

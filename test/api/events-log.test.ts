@@ -26,7 +26,7 @@ describe('the event log', () => {
   });
   after(() => rig.close());
 
-  it('shows an event as clients receive it: id, sequence, type, time with microseconds, topic and data', async () => {
+  it('shows an event as clients receive it: id, sequence, type, time with microseconds, topic, request and data', async () => {
     const customer = await addCustomer(rig.db);
     const given = flowEvent(customer, { id: newId(), timestamp: '2026-11-21 10:00:00.123456' });
     await rig.db.transaction(trx => appendEvent(trx, given));
@@ -37,6 +37,7 @@ describe('the event log', () => {
         event_type: 'flow_created',
         timestamp: '2026-11-21T10:00:00.123456Z',
         topic: `customer_id:${customer}:flow:${given.resource_id}`,
+        request_id: 'req_1',
         data: { name: 'welcome' },
       },
     ]);

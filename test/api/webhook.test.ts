@@ -128,10 +128,19 @@ describe('webhooks', function () {
       assert.equal(received.path, '/hook?a=b');
       assert.equal(received.headers['content-type'], 'application/json');
       assert.equal(received.headers['x-request-id'], 'req_abc');
+      assert.equal(received.event.request_id, 'req_abc');
       const hmac = createHmac('sha256', 's3cret').update(received.body).digest('hex');
       assert.equal(received.headers['x-webhook-signature'], `sha256=${hmac}`);
       assert.deepEqual([received.event], await readEvents(rig.db, customer, 0, 10));
-      assert.deepEqual(Object.keys(received.event), ['id', 'sequence', 'event_type', 'timestamp', 'topic', 'data']);
+      assert.deepEqual(Object.keys(received.event), [
+        'id',
+        'sequence',
+        'event_type',
+        'timestamp',
+        'topic',
+        'request_id',
+        'data',
+      ]);
     });
 
   it('sends no signature without a secret and no request id when none is known', async () => {

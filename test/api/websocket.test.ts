@@ -277,7 +277,15 @@ describe('events over WebSocket', function () {
     await happen(customer, { id });
     await heard(client, 1);
     const [event] = client.heard;
-    assert.deepEqual(Object.keys(event ?? {}), ['id', 'sequence', 'event_type', 'timestamp', 'topic', 'data']);
+    assert.deepEqual(Object.keys(event ?? {}), [
+      'id',
+      'sequence',
+      'event_type',
+      'timestamp',
+      'topic',
+      'request_id',
+      'data',
+    ]);
     assert.equal(event?.topic, `customer_id:${customer}:flow:${id}`);
     assert.match(event?.timestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });

@@ -85,8 +85,22 @@ const validatorOf = (path: string, method: string, status: number): ValidateFunc
   return known;
 };
 
+/** Fails the test when an operation is refused for a reason that the OpenAPI document does not name. */
+const checkReason = (method: string, path: string, status: number, body: Json): void => {
+  const template = templateOf(path);
+  const operation = template && document.paths[template]?.[method.toLowerCase()];
+  const { reason } = (body['error'] ?? {}) as { reason?: string };
+  if (!operation || reason === undefined) return;
+  const { description = '' } = (operation['responses'] as Record<string, { description?: string }>)[status] ?? {};
+  assert.ok(
+    new RegExp(`\\b${reason}\\b`).test(description),
+    `${method} ${template} answers ${reason}, which OpenAPI does not name: ${description}`,
+  );
+};
+
 /** Fails the test when an answer is not what the OpenAPI document says. */
-const checkAnswer = (method: string, path: string, status: number, body: unknown): void => {
+const checkAnswer = (method: string, path: string, status: number, body: Json): void => {
+  checkReason(method, path.split('?')[0] ?? path, status, body);
   const validate = validatorOf(path.split('?')[0] ?? path, method.toLowerCase(), status);
   if (validate && !validate(body))
     assert.fail(
@@ -168,7 +182,7 @@ export const clientOf = (
   const checked: typeof fetch = async (url, init) => {
     const response = await fetch(url, init);
     const isJson = response.headers.get('content-type')?.includes('json') ?? false;
-    const body: unknown = isJson ? await response.clone().json() : {};
+    const body = isJson ? ((await response.clone().json()) as Json) : {};
     checkAnswer(init?.method ?? 'GET', new URL(url instanceof Request ? url.url : url).pathname, response.status, body);
     return response;
   };

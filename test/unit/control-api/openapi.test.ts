@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { parseTopic } from '../../../control-api/events/topic.ts';
+import type { Identity } from '../../../control-api/http/authenticate.ts';
 import { openApiDocument } from '../../../control-api/openapi.ts';
 import { routes } from '../../../control-api/routes.ts';
 
@@ -83,6 +85,44 @@ describe('the OpenAPI document', () => {
     for (const path of Object.values(document.paths))
       for (const operation of Object.values(path))
         assert.ok(operation['x-permission'], String(operation['operationId']));
+  });
+
+  it('says for every operation in words who may call it, in as many ways as there are', () => {
+    const words = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { description }]) => ({
+        name: `${method} ${path}`,
+        text: description as string,
+      })),
+    );
+    assert.deepEqual(
+      words.filter(({ text }) => !/^(Needs|For) /.test(text)).map(({ name }) => name),
+      [],
+    );
+    const page = words.find(({ name }) => name === 'get /v1.0/flows')?.text ?? '';
+    assert.match(page, /^For admins and managers.*next_page_token/);
+    assert.match(words.find(({ name }) => name === 'post /auth/password-forgot')?.text ?? '', /which addresses exist/);
+  });
+
+  it('names with every refusal of credentials what may be wrong with their account', () => {
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { responses, 'x-permission': permission }] of Object.entries(methods)) {
+        if (permission === 'public') continue;
+        const { description } = (responses as Record<string, Json>)['403'] ?? {};
+        const frozen = path === '/auth/unregister' ? [] : ['ACCOUNT_FROZEN'];
+        for (const reason of ['PERMISSION_DENIED', 'ACCOUNT_EXPIRED', 'ACCOUNT_DELETED', ...frozen])
+          assert.ok(String(description).includes(reason), `${method} ${path}: ${reason}`);
+      }
+  });
+
+  it('describes what a webhook receives and what is said on the WebSocket, the example as one that is obeyed', () => {
+    const { webhooks, 'x-websocket': socket } = document as unknown as { webhooks: Json; 'x-websocket': Json };
+    assert.match(JSON.stringify(webhooks), /X-Webhook-Signature.*EventMessage/);
+    const ajv = new Ajv2020({ strict: false });
+    const message = socket['client_message'] as { example: { topics: string[] } };
+    assert.ok(ajv.validate(message, message.example));
+    const [, customer_id = ''] = message.example.topics[0]?.split(':') ?? [];
+    const identity = { kind: 'accesskey', customer_id, permission: 32 } as Identity;
+    for (const topic of message.example.topics) assert.ok(parseTopic(topic, identity), topic);
   });
 
   it('is the same every time', () => {

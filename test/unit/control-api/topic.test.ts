@@ -81,6 +81,7 @@ const event = (given: Partial<EventMessage>): EventMessage => ({
   event_type: 'call_created',
   timestamp: '2026-11-21T00:00:00.000000Z',
   topic: topicOf(CUSTOMER, 'call', ID),
+  request_id: '',
   data: { id: ID },
   ...given,
 });
