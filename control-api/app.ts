@@ -124,7 +124,7 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
     carrier,
     rates: config.BILLING_RATES,
     numberReleases: numberSweep(db, carrier, log),
-    recordingFiles: recordingSweep(db, join(folder, RECORDINGS_FOLDER), log),
+    recordingFiles: recordingSweep({ db, vault, folder: join(folder, RECORDINGS_FOLDER), uploadFolder, log }),
     authenticator: new Authenticator(db, secret, { limits, scope_version: config.DIRECT_SCOPE_VERSION }),
     limits,
     idempotency: new Idempotency(db),
@@ -185,13 +185,13 @@ export const startApp = async (config: Config, log: Logger): Promise<App> => {
   ];
   const jobs = [...sweeps, startNumberRenewal(context), startTopUp(db, log), startCarrierHealth(db, redis, log)];
   mail.start();
-  const hourly = [context.recordingFiles, context.storedFiles, context.numberReleases];
-  for (const sweep of hourly) sweep.start();
+  const lookedAfter = [context.recordingFiles, context.storedFiles, context.numberReleases];
+  for (const sweep of lookedAfter) sweep.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     for (const job of jobs) job.stop();
     streams.stop();
-    for (const sweep of hourly) await sweep.stop();
+    for (const sweep of lookedAfter) await sweep.stop();
     await mail.stop();
     await events.stop();
     await closeServer(server);

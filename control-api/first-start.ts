@@ -30,7 +30,7 @@ export interface FirstStart {
 }
 
 /** Any fixed number: the advisory lock of "somebody looks whether this is the first start". */
-const FIRST_START_LOCK = 7_120_602;
+const FIRST_START_LOCK = 7_120_603;
 const HUNDRED_YEARS_S = 3_153_600_000;
 
 /** The operator's own account is refused nothing: nobody sells an installation to itself. */

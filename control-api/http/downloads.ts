@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import express, { type Router } from 'express';
 import { PlatformError } from '#contract/errors';
 import { RECORDINGS_FOLDER } from '#contract/recording';
-import { FILES_ROOM, type Downloads } from '../downloads.ts';
+import { FILES_ROOM, type Downloads, type Link } from '../downloads.ts';
 
 /** Rooms of DATA_DIR that links may lead to, and the names that files there have. */
 const ROOMS: Record<string, RegExp> = {
@@ -12,8 +12,11 @@ const ROOMS: Record<string, RegExp> = {
 
 const HEADERS = { 'Cache-Control': 'private, no-store', 'X-Content-Type-Options': 'nosniff' };
 
-/** Serves signed links to files, whole or by range (RFC 9110 section 14). */
-export const downloadsRouter = (downloads: Downloads): Router => {
+/** Where a file lies now that is in its room no more. */
+export type Moved = (filename: string) => Promise<Link | undefined>;
+
+/** Serves signed links to files, whole or by range (RFC 9110 section 14), and leads to what moved since they were made. */
+export const downloadsRouter = (downloads: Downloads, moved: Moved): Router => {
   const router = express.Router({ caseSensitive: true });
   router.get('/downloads/:room/:filename', (request, response, next) => {
     const { room, filename } = request.params;
@@ -27,7 +30,11 @@ export const downloadsRouter = (downloads: Downloads): Router => {
     response.sendFile(filename, options, (error: (Error & { status?: number }) | undefined) => {
       if (!error || response.headersSent) return;
       response.removeHeader('Content-Disposition');
-      next(error.status === 404 ? new PlatformError('RESOURCE_NOT_FOUND', 'The file is not there any more.') : error);
+      if (error.status !== 404) return next(error);
+      moved(filename).then(link => {
+        if (link) response.set(HEADERS).redirect(307, link.uri);
+        else next(new PlatformError('RESOURCE_NOT_FOUND', 'The file is not there any more.'));
+      }, next);
     });
   });
   return router;

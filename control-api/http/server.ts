@@ -2,6 +2,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { PlatformError } from '#contract/errors';
+import { storedLink } from '../storage/recording-audio.ts';
 import type { Context } from './context.ts';
 import { docsRouter } from './docs.ts';
 import { downloadsRouter } from './downloads.ts';
@@ -94,7 +95,7 @@ export const createServer = (routes: Route[], context: Context, openApi: () => o
       context,
     );
   server.use(docsRouter(openApi, VERSION_PREFIX));
-  server.use(downloadsRouter(context.downloads));
+  server.use(downloadsRouter(context.downloads, filename => storedLink(context, filename)));
   server.use(VERSION_PREFIX, of('versioned'));
   server.use(of('auth'), of('root'));
   server.use(notFound, fail(context.log));

@@ -29,11 +29,10 @@ const remove = async ({ db, vault, log }: Parts, id: string): Promise<void> => {
   }
 };
 
-/** Those behind an id that are due. Recordings have files of their own, which go with them. */
+/** Those behind an id that are due. */
 const idsAfter = async ({ db }: Parts, id: string): Promise<string[]> => {
   const rows = db('storage_files').where({ removed: false }).where('tm_delete', '<=', timestamp());
-  const due = rows.whereNot('reference_type', 'recording').where('id', '>', id);
-  return due.orderBy('id').limit(BATCH).pluck<string[]>('id');
+  return rows.where('id', '>', id).orderBy('id').limit(BATCH).pluck<string[]>('id');
 };
 
 /** Page after page by id, so that one that cannot be removed now is not in the way of the others. */

@@ -3,24 +3,26 @@ import type { Logger } from 'pino';
 const HOUR_MS = 3_600_000;
 
 /**
- * Work in the background that nobody waits for: done soon after somebody says that there may be some, and every hour,
- * for what a crash or a server that was away left behind.
+ * Work in the background that nobody waits for: done soon after somebody says that there may be some, and every hour
+ * (or `everyMs`), for what a crash or a server that was away left behind.
  */
 export class Sweep {
   readonly #work: () => Promise<void>;
   readonly #failure: string;
   readonly #log: Logger;
+  readonly #everyMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
+  #asked = false;
 
   /** `failure`: what the log says when the work rejects. */
-  constructor(work: () => Promise<void>, failure: string, log: Logger) {
-    [this.#work, this.#failure, this.#log] = [work, failure, log];
+  constructor(work: () => Promise<void>, failure: string, log: Logger, everyMs = HOUR_MS) {
+    [this.#work, this.#failure, this.#log, this.#everyMs] = [work, failure, log, everyMs];
   }
 
   start(): void {
     this.sweep();
-    this.#timer = setInterval(() => this.sweep(), HOUR_MS).unref();
+    this.#timer = setInterval(() => this.sweep(), this.#everyMs).unref();
   }
 
   /** Looks no more, and waits for what is under way. */
@@ -29,11 +31,16 @@ export class Sweep {
     await this.#running;
   }
 
-  /** Looks for work, after any look that is under way. */
+  /** Looks for work, after any look that is under way; one that has not begun yet is as good. */
   sweep(): void {
+    if (this.#asked) return;
+    this.#asked = true;
     this.#running = this.#running
-      .then(() => this.#work())
-      // The next hour tries again; nothing depends on it meanwhile.
+      .then(() => {
+        this.#asked = false;
+        return this.#work();
+      })
+      // The next look tries again; nothing depends on it meanwhile.
       .catch((error: unknown) => this.#log.warn({ err: error }, this.#failure));
   }
 }

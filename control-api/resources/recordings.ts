@@ -1,18 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '#contract/errors';
-import {
-  type Recording,
-  type RecordingContents,
-  recordingContentsSchema,
-  recordingFiles,
-  RECORDINGS_FOLDER,
-  recordingSchema,
-} from '#contract/recording';
-import type { Context } from '../http/context.ts';
+import { type Recording, recordingFiles, recordingSchema } from '#contract/recording';
 import { defineRoute, Reply, type Route, type RouteRequest } from '../http/route.ts';
 import { RECORDING_STATUSES } from '#contract/machines/recording';
+import { audioOf } from '../storage/recording-audio.ts';
 import { idParams } from './crud.ts';
 import { byId, byWord } from './filters.ts';
 import { findLive, getLive, listLive, type LiveResource } from './live.ts';
@@ -42,17 +33,6 @@ const playfileSchema = z
     duration: z.number().describe('Seconds.'),
   })
   .meta({ id: 'Playfile', description: 'One file of a recording.' });
-
-/** The facts of a recording's files; none while it is not ended, or when nothing could be kept of it. */
-const contentsOf = async (context: Context, recording: Recording): Promise<RecordingContents['files']> => {
-  const path = join(context.downloads.folder, RECORDINGS_FOLDER, recordingFiles(recording).contents);
-  try {
-    return recordingContentsSchema.parse(JSON.parse(await readFile(path, 'utf8'))).files;
-  } catch (error) {
-    if (recording.status === 'ended') context.log.warn({ err: error, recording_id: recording.id }, 'no files are kept');
-    return [];
-  }
-};
 
 /** Ends a recording that is still running and waits for its files; one that ended meanwhile is as good. */
 const ended = async (request: RouteRequest, id: string): Promise<Recording> => {
@@ -97,10 +77,23 @@ const playfiles = defineRoute({
   async handle(request) {
     const { context, params } = request;
     const { data } = await findLive(recordings, request, params.id);
-    return (await contentsOf(context, data)).map(({ filename, direction, filesize, peaks, duration }) => {
-      const { uri, tm_expire } = context.downloads.link(RECORDINGS_FOLDER, filename);
-      return { filename, direction, uri_download: uri, tm_download_expire: tm_expire, filesize, peaks, duration };
-    });
+    const { files, linkTo } = await audioOf(context, data);
+    const linked = await Promise.all(files.map(async file => ({ file, link: await linkTo(file.filename) })));
+    return linked.flatMap(({ file: { filename, direction, filesize, peaks, duration }, link }) =>
+      link
+        ? [
+            {
+              filename,
+              direction,
+              uri_download: link.uri,
+              tm_download_expire: link.tm_expire,
+              filesize,
+              peaks,
+              duration,
+            },
+          ]
+        : [],
+    );
   },
 });
 
@@ -118,10 +111,10 @@ const file = defineRoute({
   async handle(request) {
     const { context, params } = request;
     const { data } = await findLive(recordings, request, params.id);
-    if ((await contentsOf(context, data)).length === 0)
-      throw new PlatformError('RECORDING_NOT_FOUND', 'The recording has no audio (yet).');
-    const { uri } = context.downloads.link(RECORDINGS_FOLDER, recordingFiles(data).mixed);
-    return new Reply(307, undefined, { Location: uri, 'Cache-Control': 'no-store' });
+    const { files, linkTo } = await audioOf(context, data);
+    const link = files.length > 0 && (await linkTo(recordingFiles(data).mixed));
+    if (!link) throw new PlatformError('RECORDING_NOT_FOUND', 'The recording has no audio (yet, or any more).');
+    return new Reply(307, undefined, { Location: link.uri, 'Cache-Control': 'no-store' });
   },
 });
 

@@ -7,9 +7,11 @@ import { fromDate } from '#contract/time';
 import type { Link } from '../downloads.ts';
 import { FILE_LINK_MS, type Kept, type Vault } from './vault.ts';
 
-/** 30 MiB on a slow line; a bucket that takes longer is away, in milliseconds. */
-const PATIENCE_MS = 120_000;
-const SIGNATURE_MS = 2 * PATIENCE_MS;
+/** A bucket that takes longer is away, in milliseconds: so long for its answer, and more for each byte on a slow line. */
+const PATIENCE_MS = 60_000;
+const BYTES_PER_MS = 256;
+
+const patienceFor = (bytes: number): number => PATIENCE_MS + Math.ceil(bytes / BYTES_PER_MS);
 
 const REGION = 'us-east-1';
 
@@ -45,7 +47,7 @@ export class BucketVault implements Vault {
   /** Rejects SERVICE_UNAVAILABLE when the bucket does not take it. */
   async put(id: string, path: string): Promise<void> {
     const { size } = await stat(path);
-    await this.#send('PUT', id, { body: createReadStream(path), headers: { 'content-length': `${size}` } });
+    await this.#send('PUT', id, { body: createReadStream(path), headers: { 'content-length': `${size}` } }, size);
   }
 
   async remove(id: string): Promise<void> {
@@ -60,14 +62,20 @@ export class BucketVault implements Vault {
   async #sign(method: Method, id: string, lifetime_ms: number, query: Record<string, string> = {}): Promise<string> {
     const url = new URL(id, this.#bucket);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    url.searchParams.set('X-Amz-Expires', `${lifetime_ms / 1000}`);
+    url.searchParams.set('X-Amz-Expires', `${Math.ceil(lifetime_ms / 1000)}`);
     const asked = { method, url: url.href, service: 's3', region: this.#region, signQuery: true, ...this.#keys };
     return (await new AwsV4Signer(asked).sign()).url.href;
   }
 
-  async #send(method: Method, id: string, given: Partial<Parameters<typeof request>[1]> = {}): Promise<void> {
-    const url = await this.#sign(method, id, SIGNATURE_MS);
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+  async #send(
+    method: Method,
+    id: string,
+    given: Partial<Parameters<typeof request>[1]> = {},
+    bytes = 0,
+  ): Promise<void> {
+    const patience_ms = patienceFor(bytes);
+    const url = await this.#sign(method, id, 2 * patience_ms);
+    const signal = AbortSignal.timeout(patience_ms);
     // The message of a failed request may hold the signed URL; its code says enough.
     const answer = await request(url, { method, signal, ...given }).catch((error: unknown) => {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';

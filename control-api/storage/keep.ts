@@ -15,19 +15,26 @@ const PENDING_MS = 3_600_000;
 
 type Size = Pick<Row, 'customer_id'> & { filesize: number };
 
-/** Counts a new file in its customer's account. Rejects RESOURCE_LIMIT_EXCEEDED when it has no room. */
-const addToAccount = async (trx: Transaction, { customer_id, filesize }: Size): Promise<void> => {
+/**
+ * Counts a new file in its customer's account. Rejects RESOURCE_LIMIT_EXCEEDED when it has no room and ACCOUNT_NOT_FOUND
+ * when there is none; with `over` neither matters: the file exists already, and counts where there is an account.
+ */
+export const addToAccount = async (
+  trx: Transaction,
+  { customer_id, filesize }: Size,
+  { over = false } = {},
+): Promise<void> => {
   const account = () => trx('storage_accounts').where({ customer_id }).whereNull('tm_delete');
   const counted = await account()
-    .whereRaw('total_file_size + ? <= ?', [filesize, QUOTA_BYTES])
+    .whereRaw('(? or total_file_size + ? <= ?)', [over, filesize, QUOTA_BYTES])
     .increment({ total_file_count: 1, total_file_size: filesize })
     .update({ tm_update: timestamp() });
-  if (counted > 0) return;
+  if (counted > 0 || over) return;
   const { total_file_size } = (await account().first<{ total_file_size: number } | undefined>()) ?? {};
   if (total_file_size === undefined) throw new PlatformError('ACCOUNT_NOT_FOUND', 'There is no storage account.');
   throw new PlatformError(
     'RESOURCE_LIMIT_EXCEEDED',
-    `The file has ${filesize} bytes, and of the account's ${QUOTA_BYTES} there are ${QUOTA_BYTES - total_file_size} left. Delete files first.`,
+    `The file has ${filesize} bytes, and of the account's ${QUOTA_BYTES} there are ${Math.max(0, QUOTA_BYTES - total_file_size)} left. Delete files first.`,
   );
 };
 

@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { newId } from '#contract/ids';
-import { fromDate, NEVER } from '#contract/time';
+import { newRecording, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
+import { fromDate, NEVER, timestamp } from '#contract/time';
 import { Downloads } from '../../control-api/downloads.ts';
 import { storedFileSweep } from '../../control-api/jobs/stored-files.ts';
 import { FolderVault } from '../../control-api/storage/folder-vault.ts';
@@ -369,6 +370,42 @@ describe('stored files in a bucket', function () {
     );
     assert.equal((await api.request('DELETE', `/v1.0/storage_files/${String(file['id'])}`)).status, 200);
     await until('the object is gone', async () => (await fetch(uri)).status === 404);
+  });
+
+  it('are those of recordings too: they lie there, not with media-app, are led to there, and go with the recording', async () => {
+    const { customer_id } = api.welcome;
+    const [id, tm_create] = [newId(), timestamp()];
+    const of = {
+      activeflow_id: newId(),
+      reference_type: 'call',
+      reference_id: newId(),
+      on_end_flow_id: newId(),
+    } as const;
+    const recording = { ...newRecording({ id, customer_id, tm_create, ...of }), status: 'ended' };
+    const names = recordingFiles({ ...of, tm_create });
+    const folder = join(api.dataDir, RECORDINGS_FOLDER);
+    await mkdir(folder);
+    const sound = randomBytes(100_000);
+    for (const name of [names.in, names.out, names.mixed]) await writeFile(join(folder, name), sound);
+    const facts = { filesize: sound.length, duration: 6, peaks: [] };
+    const files = (['in', 'out'] as const).map(direction => ({ filename: names[direction], direction, ...facts }));
+    await writeFile(join(folder, names.contents), JSON.stringify({ complete: true, files }));
+    await api.database.db('recordings').insert({ id, customer_id, version: 3, data: recording, tm_create });
+    api.app.context.recordingFiles.sweep();
+    await until('nothing is left with media-app', async () => (await readdir(folder)).length === 0);
+    const { body } = await api.request('GET', `/v1.0/recordings/${id}/playfiles`);
+    const played = body as unknown as { uri_download: string }[];
+    const url = `${api.url}/v1.0/recordingfiles/${id}?accesskey=${api.welcome.accesskey}`;
+    const location = (await fetch(url, { redirect: 'manual' })).headers.get('location') ?? '';
+    const links = [...played.map(({ uri_download }) => uri_download), location];
+    assert.equal(links.length, 3);
+    for (const link of links) {
+      assert.ok(link.startsWith(`${bucket.origin}/files/`), link);
+      assert.deepEqual(Buffer.from(await (await fetch(link)).arrayBuffer()), sound);
+    }
+    assert.equal((await api.request('DELETE', `/v1.0/recordings/${id}`)).status, 200);
+    for (const link of links) await until('the object is gone', async () => (await fetch(link)).status === 404);
+    assert.deepEqual(await readdir(join(api.dataDir, 'uploads')), []);
   });
 
   it('are fetched by the link as it was signed, and by no other', async () => {

@@ -27,6 +27,10 @@ interface Playfile {
   peaks: number[];
 }
 
+interface StoredPage {
+  result: { type: string; reference_id: string; filename: string; filesize: number; uri_download: string }[];
+}
+
 /** The tones of the middle of a file, lowest first. */
 const tonesOf = (audio: Int16Array): number[] => {
   const middle = Math.floor(audio.length / 2);
@@ -146,7 +150,39 @@ describe('a call that is recorded', function () {
       ['recording_finished', 'recording_started'],
       'in the story of the call, newest first',
     );
-    assert.equal(storedFiles(call).length, 4, 'in, out, mixed and their facts: no capture is left');
+    const stored = await eventually(
+      'the files are stored',
+      async () =>
+        (
+          await office.stack.api<StoredPage>(
+            'GET',
+            `/storage_files?reference_type=recording&reference_id=${recording_id}`,
+          )
+        ).body.result,
+      list => list.length === 3,
+    );
+    assert.deepEqual(
+      stored.map(file => [file.type, file.reference_id, file.filesize]),
+      stored.map(() => ['recording', recording_id, files[0]?.filesize]),
+    );
+    const played = await filesOf(recording_id);
+    for (const [direction, hz] of [
+      ['in', SAID],
+      ['out', HEARD],
+    ] as const) {
+      const { filename } = played.find(file => file.direction === direction) ?? assert.fail(direction);
+      const file = stored.find(one => one.filename === filename);
+      assert.deepEqual(tonesOf(await download(file?.uri_download ?? '')), [hz]);
+    }
+    await eventually(
+      'nothing is left with media-app',
+      () => storedFiles(call),
+      names => names.length === 0,
+    );
+    assert.deepEqual(
+      played.map(({ peaks, duration }) => [peaks, duration]),
+      files.map(({ peaks, duration }) => [peaks, duration]),
+    );
   });
 
   it('ends by its duration, and the call goes on without it', async () => {

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
-import { access, copyFile, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { access, copyFile, mkdir, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
-import { type Recording, recordingContentsSchema, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
+import { type Recording, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
@@ -74,8 +74,6 @@ describe('recordings when something breaks', function () {
     );
     assert.equal(files.length, 2);
     assert((files[0]?.duration ?? 0) > 1, `${files[0]?.duration} s are kept`);
-    const facts = await readFile(join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(recording).contents), 'utf8');
-    assert.equal(recordingContentsSchema.parse(JSON.parse(facts)).complete, false, 'marked');
     assert(Math.max(...(files[0]?.peaks ?? [])) > 0.1, 'and the party is in them');
     await eventually(
       'the event',
@@ -97,6 +95,45 @@ describe('recordings when something breaks', function () {
     );
     await stack.healthy();
     await office.nothingLeft();
+  });
+
+  it('control-api killed before the recording ends: once it is back, the files are stored files and are played', async () => {
+    const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
+    const call = await office.ring('1001', [
+      { type: 'recording_start', option: {} },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const names = recordingFiles(await eventually('it records', look, one => one.status === 'recording'));
+    const local = (): Promise<string[]> => readdir(join(stack.dataDir, RECORDINGS_FOLDER));
+    await stack.processes.controlApi.kill9();
+    await incoming.hangup();
+    await eventually('media-app kept the audio', local, list => list.includes(names.contents));
+    await stack.processes.controlApi.restart();
+    await stack.healthy();
+    const path = `/storage_files?reference_type=recording&reference_id=${recording_id}`;
+    const stored = await eventually(
+      'the stored files',
+      async () => (await stack.api<{ result: { filename: string }[] }>('GET', path)).body.result,
+      files => files.length === 3,
+    );
+    assert.deepEqual(stored.map(({ filename }) => filename).sort(), [names.in, names.mixed, names.out].sort());
+    await eventually('nothing is left with media-app', local, list => !list.includes(names.contents));
+    interface Playfile {
+      uri_download: string;
+      filesize: number;
+    }
+    const { body: files } = await stack.api<Playfile[]>('GET', `/recordings/${recording_id}/playfiles`);
+    assert.equal(files.length, 2);
+    for (const { uri_download, filesize } of files)
+      assert.equal((await (await fetch(uri_download)).arrayBuffer()).byteLength, filesize);
   });
 
   it('the engine killed: the recording ends with its call and keeps what had reached the disk', async () => {

@@ -45,6 +45,7 @@ const HIDDEN: Record<string, string[]> = {
 /** What lies in another table. */
 const ELSEWHERE: Record<string, string[]> = {
   contacts: ['addresses'],
+  extensions: ['registered', 'contacts', 'tm_last_seen'],
   rags: ['status', 'sources'],
   storage_files: ['uri_download', 'tm_download_expire'],
 };
