@@ -444,6 +444,20 @@ describe('accounts: signup, verification, passwords, closing', () => {
       assert.equal(await statusOf(next), 'frozen');
     });
 
+    it('an account that cannot be deleted holds up no other', async () => {
+      const { db } = api.database;
+      const [stuck, other] = [await account(), await account()];
+      const ids = [stuck.id, other.id];
+      await db('customers').whereIn('id', ids).update({ status: 'frozen', tm_deletion_scheduled: '2020-01-01' });
+      await db.raw(`create function refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
+        create trigger refuse before update on customers for each row when (old.id = '${stuck.id}') execute function refuse()`);
+      await deleteFrozen(api.app.context);
+      await db.raw('drop function refuse cascade');
+      assert.deepEqual([await statusOf(stuck.id), await statusOf(other.id)], ['frozen', 'deleted']);
+      await deleteFrozen(api.app.context);
+      assert.equal(await statusOf(stuck.id), 'deleted', 'the next night tries again');
+    });
+
     it('links are forgotten a week after they expired; what was sent holds no link any more', async () => {
       const { id, email } = await account();
       await mailbox.one(email, /Welcome/);
