@@ -119,12 +119,12 @@ const mustKeepAnAdmin = async (trx: Transaction, row: Row): Promise<void> => {
     throw new PlatformError('STATE_INVALID', 'This is the only admin of the account; make another one first.');
 };
 
-const removing = (): Within => async (trx, row) => {
+const forget: Within = async (trx, row) => {
   await trx('agent_addresses').where('agent_id', row.id).delete();
   if (isAdmin(row['permission'])) await mustKeepAnAdmin(trx, row);
 };
 
-const { list, get, create, update, remove } = crud(agents, { removing });
+const { list, get, create, update, remove } = crud(agents, { removing: () => ({ within: forget }) });
 
 const createAgent: Route = {
   ...create,

@@ -70,12 +70,12 @@ const { remove, ...routes } = crud(campaigns, {
     return { ...body, actions: validateActions(actions) };
   },
   creating: taking,
-  removing:
-    ({ request_id }) =>
-    async (trx, row) => {
+  removing: ({ request_id }) => ({
+    within: async (trx, row) => {
       await mustStandStill(trx, row);
       await takeOutdial(trx, { ...row, outdial_id: EMPTY_ID }, request_id);
     },
+  }),
 });
 
 /** What a change of status asks. Dialling itself is not part of this installation yet, and nobody is told it were. */

@@ -148,7 +148,7 @@ const claim = defineRoute({
 
 const { list, get, remove } = crud(contactAddresses, {
   removal: { is_primary: false },
-  removing: request => (trx, row) => tellContacts(trx, [row['contact_id']], request),
+  removing: request => ({ within: (trx, row) => tellContacts(trx, [row['contact_id']], request) }),
 });
 
 export const contactAddressRoutes: Route[] = [list, create, get, update, remove, claim].map(route => ({

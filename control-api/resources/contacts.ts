@@ -34,7 +34,7 @@ const {
   update: plainUpdate,
   remove,
 } = crud(contacts, {
-  removing: () => (trx, row) => dropAddresses(trx, row.id),
+  removing: () => ({ within: (trx, row) => dropAddresses(trx, row.id) }),
 });
 
 const create = defineRoute({

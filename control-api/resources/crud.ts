@@ -4,7 +4,7 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { listQuery, pageFrom, pageOf } from '../http/pagination.ts';
 import { isSuperAdmin } from '../http/permit.ts';
 import { render, type Resource, type ResourceOf, type Row } from './resource.ts';
-import { Store, type More, type Scope, type Within } from './store.ts';
+import { Store, type More, type Scope } from './store.ts';
 
 type Values = Record<string, unknown>;
 
@@ -21,7 +21,7 @@ export interface Behaviour<F extends z.ZodRawShape> {
   /** Columns that a deletion writes beside `tm_delete`. */
   removal?: Values;
   /** More to write in the transaction of a deletion. */
-  removing?(request: RouteRequest): Within;
+  removing?(request: RouteRequest): More;
   /** What follows a deletion. */
   removed?(request: RouteRequest, id: string, customerId: string): Promise<void>;
 }
@@ -134,8 +134,8 @@ const removeRoute = <F extends z.ZodRawShape>(resource: ResourceOf<F>, behaviour
     reasons: [resource.not_found],
     async handle(request) {
       const store = new Store(resource, request.context.db);
-      const within = behaviour.removing?.(request);
-      const row = await store.remove(scopeOf(request), request.params.id, behaviour.removal, within && { within });
+      const more = behaviour.removing?.(request);
+      const row = await store.remove(scopeOf(request), request.params.id, behaviour.removal, more);
       await behaviour.removed?.(request, row.id, row.customer_id);
       return render(resource, row);
     },

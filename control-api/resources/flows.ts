@@ -34,7 +34,9 @@ const routes = crud(flows, {
     const checked = actions === undefined ? {} : { actions: validateActions(actions) };
     return { ...body, ...checked, on_complete_flow_id };
   },
-  removing: request => (trx, row: Row) => clearFlow(trx, row.customer_id, row.id, request.request_id),
+  removing: ({ request_id }) => ({
+    within: (trx, row: Row) => clearFlow(trx, row.customer_id, row.id, request_id),
+  }),
 });
 
 export const flowRoutes: Route[] = [...Object.values(routes), ...regenerateHash(flows)];

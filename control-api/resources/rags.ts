@@ -66,7 +66,7 @@ const routes = crud(rags, {
     return body;
   },
   creating: request => ({ before: (trx, row) => addSources(trx, row, request.body as Sources) }),
-  removing: () => removeSources,
+  removing: () => ({ within: removeSources }),
 });
 
 const add = defineRoute({

@@ -72,7 +72,8 @@ const linkedPage = (route: Route): Route => ({
 });
 
 const plain = crud(storageFiles, {
-  removing: () => takeFromAccount,
+  // Accounts before events, as in every transaction: two that lock them the other way round wait for each other.
+  removing: () => ({ before: takeFromAccount }),
   removed: async ({ context }) => context.storedFiles.sweep(),
 });
 const [list, get] = [linkedPage(plain.list), linked(plain.get)];

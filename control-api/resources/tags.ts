@@ -43,6 +43,8 @@ const untag = async (trx: Transaction, tag: Row, request_id: string): Promise<vo
 };
 
 /** The routes of tags, by what they do. */
-export const tagOperations = crud(tags, { removing: request => (trx, row) => untag(trx, row, request.request_id) });
+export const tagOperations = crud(tags, {
+  removing: request => ({ within: (trx, row) => untag(trx, row, request.request_id) }),
+});
 
 export const tagRoutes: Route[] = Object.values(tagOperations);

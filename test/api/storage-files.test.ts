@@ -150,6 +150,20 @@ describe('stored files', function () {
     assert.equal((await fetched(two['uri_download'])).status, 200);
   });
 
+  it('come and go at once in one account, and it counts what is left', async () => {
+    const { credentials } = await tenant();
+    const many = Array.from({ length: 10 });
+    const send = () => made(form('abc'), { credentials });
+    const gone = (file: Json) => at('DELETE', `/storage_files/${String(file['id'])}`, { credentials });
+    let files = await Promise.all(many.map(send));
+    for (let round = 0; round < 3; round++) {
+      const [made, answers] = await Promise.all([Promise.all(many.map(send)), Promise.all(files.map(gone))]);
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+      files = made;
+    }
+    assert.deepEqual(await totals(credentials), [10, 30]);
+  });
+
   it('fill the account to the last byte and no further', async () => {
     const { customer_id, credentials } = await tenant();
     const account = () => api.database.db('storage_accounts').where({ customer_id });
