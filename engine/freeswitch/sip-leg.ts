@@ -107,8 +107,13 @@ export class SipLeg {
       return false;
     }
     this.#offered = offerless;
-    transaction.once('ack', ack => this.#onAck(ack));
-    transaction.once('timeout', () => this.#onNoAck());
+    // The transaction lingers for 64*T1 (RFC 6026). From the ACK on it holds on to nothing of the call, whose audio takes memory.
+    const onTimeout = (): void => this.#onNoAck();
+    transaction.once('timeout', onTimeout);
+    transaction.once('ack', ack => {
+      transaction.off('timeout', onTimeout);
+      this.#onAck(ack);
+    });
     transaction.respond(responseTo(request, 200, undefined, this.#sessionHeaders(request), local));
     return true;
   }

