@@ -226,7 +226,7 @@ describe('audio of the media server, judged by ear', () => {
     const { endpoint, peer } = await under.call();
     await endpoint.set('playback_terminators', '#');
     const recording = endpoint.record(join(under.directory, 'r2.wav'));
-    await until(() => under.engine.stats().channels === 1, 'the channel');
+    await under.comesToChannels(1);
     await peer.press('#');
     assert.equal((await recording).terminatorUsed, '#');
   });

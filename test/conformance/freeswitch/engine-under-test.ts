@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../../engine/index.ts';
 import { startEngine } from '../../../engine/index.ts';
+import { channelsOf, ownServers, type OwnServers } from '../../support/own-servers.ts';
 import { RtpPeer } from './rtp-peer.ts';
 
 const require = createRequire(import.meta.url);
@@ -83,7 +84,34 @@ const password = randomUUID();
 const nothing = (_fields: object, _text?: string): void => undefined;
 export const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
 
-/** An engine on free ports with the unmodified libraries connected to it. */
+/** Where the servers of one's own are, as an engine tells it; they do not say what they have open. */
+const realServers = (own: OwnServers): Engine => ({
+  sipPort: Number(own.SIP_PORT),
+  sipPorts: {},
+  adminPort: Number(new URL(own.SIP_SERVERS).port || 9022),
+  eventSocketPort: Number(new URL(own.MEDIA_SERVERS).port || 8021),
+  mediaSipPort: 5080,
+  reloadCertificates: () => undefined,
+  stop: () => Promise.resolve(),
+  stats: () => {
+    throw new Error('this test needs the embedded engine');
+  },
+});
+
+const newEngine = (directory: string, log: typeof silent): Promise<Engine> =>
+  startEngine({
+    host: '127.0.0.1',
+    sipPort: 0,
+    rtpPorts: [41000, 41400],
+    admin: { host: '127.0.0.1', port: 0, secret },
+    eventSocket: { host: '127.0.0.1', port: 0, password },
+    mediaSip: { host: '127.0.0.1', port: 0 },
+    soundsDir: directory,
+    cacheDir: join(directory, 'cache'),
+    log,
+  });
+
+/** An engine on free ports, or the servers of one's own, with the unmodified libraries connected to it. */
 export class EngineUnderTest {
   readonly peers: RtpPeer[] = [];
   readonly endpoints: Endpoint[] = [];
@@ -103,20 +131,15 @@ export class EngineUnderTest {
 
   static async start(log: typeof silent = silent): Promise<EngineUnderTest> {
     const directory = await mkdtemp(join(tmpdir(), 'engine-'));
-    const engine = await startEngine({
-      host: '127.0.0.1',
-      sipPort: 0,
-      rtpPorts: [41000, 41400],
-      admin: { host: '127.0.0.1', port: 0, secret },
-      eventSocket: { host: '127.0.0.1', port: 0, password },
-      mediaSip: { host: '127.0.0.1', port: 0 },
-      soundsDir: directory,
-      cacheDir: join(directory, 'cache'),
-      log,
-    });
+    const own = ownServers();
+    const engine = own ? realServers(own) : await newEngine(directory, log);
     const srf = new SrfClass();
     srf.on('error', nothing);
-    srf.connect({ host: '127.0.0.1', port: engine.adminPort, secret });
+    srf.connect({
+      host: '127.0.0.1',
+      port: engine.adminPort,
+      secret: own ? new URL(own.SIP_SERVERS).username : secret,
+    });
     await once(srf, 'connect');
     const mrf = new MrfClass(srf);
     const media = await mrf.connect(EngineUnderTest.address(engine));
@@ -126,7 +149,9 @@ export class EngineUnderTest {
 
   /** Options of `mrf.connect` for an engine. */
   static address(engine: Engine): object {
-    return { address: '127.0.0.1', port: engine.eventSocketPort, secret: password, listenAddress: '127.0.0.1' };
+    const own = ownServers();
+    const word = own ? new URL(own.MEDIA_SERVERS).username : password;
+    return { address: '127.0.0.1', port: engine.eventSocketPort, secret: word, listenAddress: '127.0.0.1' };
   }
 
   /** A telephone and the endpoint that speaks with it. */
@@ -151,7 +176,15 @@ export class EngineUnderTest {
   async hangUp(): Promise<void> {
     await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? one.destroy() : Promise.resolve())));
     for (const peer of this.peers.splice(0)) peer.close();
-    await until(() => this.engine.stats().channels === 0, 'every channel to be gone');
+    await this.comesToChannels(0);
+  }
+
+  /** Resolves when exactly so many channels are there. */
+  async comesToChannels(count: number): Promise<void> {
+    const own = ownServers();
+    const channels = async () => (own ? await channelsOf(own) : [`channels: ${this.engine.stats().channels}`])[0] ?? '';
+    const wanted = own && count === 0 ? '' : `channels: ${count}`;
+    await until(async () => (await channels()) === wanted, `${count} channels`);
   }
 
   async stop(): Promise<void> {
@@ -163,9 +196,9 @@ export class EngineUnderTest {
 }
 
 /** Resolves when a condition holds; rejects after `withinMs` naming what was waited for. */
-export async function until(test: () => boolean, what: string, withinMs = 3000): Promise<void> {
+export async function until(test: () => boolean | Promise<boolean>, what: string, withinMs = 3000): Promise<void> {
   const end = performance.now() + withinMs;
-  while (!test()) {
+  while (!(await test())) {
     if (performance.now() > end) throw new Error(`waited ${withinMs} ms for ${what}`);
     await new Promise(resolve => setTimeout(resolve, 10));
   }
