@@ -7,7 +7,7 @@ import { next, type Call } from './rig.ts';
 
 /** Sessions of one second, back-offs of a fifth; what takes its time runs at once, before the tests ask for it. */
 const SECOND = { minSessionSeconds: 1, timers: { T1: 50, T2: 400, T4: 500 } };
-const WHY = 'drachtio-server ends on sessions of a second, and knows no shortest one';
+const WHY = 'with sessions of a second the connection to drachtio-server was lost; not explained';
 
 describe('drachtio: session timers (RFC 4028)', () => {
   let line: Line;
