@@ -303,6 +303,29 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
     await eventually('its end', status, now => now === 'terminated');
   });
 
+  it('attended out of a conference of type connect: a word with the new party, who takes the place, and it ends with the two', async () => {
+    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
+    const room = (await stack.api<{ id: string }>('POST', '/conferences', { type: 'connect' })).body;
+    const status = async () => (await stack.api<{ status: string }>('GET', `/conferences/${room.id}`)).body.status;
+    const [one, two] = await Promise.all([alice, bob].map(phone => phone.dial(`conference:${room.id}`)));
+    assert(one && two);
+    await Promise.all([one.hearsOnly([HZ.bob]), two.hearsOnly([HZ.alice])]);
+    const mine = (await office.calls(2)).find(call => call.source.target === alice.name);
+    assert(mine);
+    const made = await transfers.begin('attended', mine, carol);
+    const incoming = await carol.waitForCall();
+    await Promise.all([one.hearsOnly([RINGBACK]), two.hasHeard(MUSIC_HZ)]);
+    incoming.answer();
+    await Promise.all([one.hearsOnly([HZ.carol]), incoming.hearsOnly([HZ.alice])]);
+    await one.hangup();
+    await Promise.all([two.hearsOnly([HZ.carol]), incoming.hearsOnly([HZ.bob])]);
+    await stored(made.id, 'completed');
+    assert.equal(await status(), 'progressing');
+    await two.hangup();
+    await incoming.ended();
+    await eventually('its end', status, now => now === 'terminated');
+  });
+
   it('a call that plays to nobody else is in no conversation', async () => {
     const { alice } = await transfers.phones('alice');
     const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 20_000 } }]);

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { ACTIVEFLOW_STATUSES, activeflowMachine } from '#contract/machines/activeflow';
 import { CALL_STATUSES, callMachine, type CallStatus } from '#contract/machines/call';
-import { CONFERENCE_STATUSES, conferenceMachine } from '#contract/machines/conference';
+import { CONFERENCE_STATUSES, conferenceMachine, type ConferenceStatus } from '#contract/machines/conference';
 import { CONFERENCECALL_STATUSES, conferencecallMachine } from '#contract/machines/conferencecall';
 import { GROUPCALL_STATUSES, groupcallMachine } from '#contract/machines/groupcall';
 import { RECORDING_STATUSES, recordingMachine } from '#contract/machines/recording';
@@ -125,5 +125,44 @@ describe('the other machines', () => {
       assert.deepEqual([initial, made], [begins, moves]);
       assert.deepEqual(Object.keys(table), statuses, 'the machine and the API know the same statuses');
       for (const [from, , to] of moves) assert(statuses.indexOf(to) > statuses.indexOf(from), `${from} → ${to}`);
+    });
+});
+
+type ConferenceMove = [
+  from: ConferenceStatus,
+  event: 'ready' | 'terminate' | 'empty',
+  to: ConferenceStatus | undefined,
+];
+
+/** voice-and-flows 13.3 row for row: what each situation does to the status, one move after the other. */
+const LIFE: [situation: string, result: string, moves: ConferenceMove[]][] = [
+  ['created', 'starting, then progressing', [['starting', 'ready', 'progressing']]],
+  ['timeout reached', 'same as DELETE', [['progressing', 'terminate', 'terminating']]],
+  ['terminating, last participant left', 'terminated', [['terminating', 'empty', 'terminated']]],
+  [
+    'DELETE with no participants',
+    'terminated immediately',
+    [
+      ['progressing', 'terminate', 'terminating'],
+      ['terminating', 'empty', 'terminated'],
+    ],
+  ],
+  ['DELETE before it was ready', 'not in the way', [['starting', 'terminate', 'terminating']]],
+  ['last participant left, not terminating', 'it stands', [['progressing', 'empty', undefined]]],
+  [
+    'type connect, one participant leaves',
+    'the other is ejected, and it is terminated',
+    [
+      ['progressing', 'terminate', 'terminating'],
+      ['terminating', 'empty', 'terminated'],
+    ],
+  ],
+  ['drawn loop terminating -> progressing', 'ignored', [['terminating', 'ready', undefined]]],
+];
+
+describe('the life of a conference, row for row (voice-and-flows 13.3)', () => {
+  for (const [situation, result, moves] of LIFE)
+    it(`${situation}: ${result}`, () => {
+      for (const [from, event, to] of moves) assert.equal(conferenceMachine.step(from, event)?.to, to);
     });
 });
