@@ -130,6 +130,18 @@ export interface Funds {
   balance_credit: number;
 }
 
+/** What calls to telephones cost a customer: those of the last 24 hours in micros, open ones by the minutes begun so far. */
+export interface Spending {
+  spent_on_telephones: number;
+}
+
+/**
+ * True when one more call to a telephone, for a minute at least, stays within what a customer may spend on them in a day.
+ * @param mostDollars 0: any sum
+ */
+export const isWithinSpending = ({ spent_on_telephones }: Spending, rates: Rates, mostDollars: number): boolean =>
+  mostDollars === 0 || spent_on_telephones + rates.call_pstn_outgoing.credit <= mostDollars * USD;
+
 /** What must be affordable before it begins: the price of one unit of it, and whether any token is as good (14.7). */
 const OPERATIONS = {
   call: { price: 'call_pstn_outgoing', tokens: true },

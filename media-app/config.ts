@@ -96,6 +96,10 @@ export const settingsSchema = z.object({
     'Most calls to telephones that a customer may have at a time; 0: any number.',
   ),
   CUSTOMER_MAX_CALLS_PER_SECOND: ceiling(20).describe('Most new ones in a second; 0: any number.'),
+  // Two hundred lines that are busy for a working day cost 960 dollars: a stolen password does not go on all night.
+  CUSTOMER_MAX_SPEND_PER_DAY: ceiling(1000).describe(
+    'Most dollars that its calls to telephones may cost a customer in 24 hours; 0: any sum.',
+  ),
   CARRIER_CHECK_MS: milliseconds(60_000).describe('How often carriers are asked whether they are there.'),
   CONTACT_CHECK_MS: z.coerce
     .number()

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Action } from '#contract/action';
-import type { Funds } from '#contract/billing';
+import type { Funds, Spending } from '#contract/billing';
 import { type Address, addressSchema, extensionKey } from '#contract/address';
 import type { FlowTemplate } from '#contract/flow';
 import { DEFAULT_ROUTES_OWNER } from '#contract/carrier';
@@ -37,11 +37,21 @@ const CUSTOMER =
 const EXTENSION =
   'SELECT id, customer_id, extension, username, password, domain_name, name FROM extensions WHERE tm_delete IS NULL';
 
-const FUNDS = `
-  SELECT s.customer_id, a.status, a.plan_type, a.balance_token::float8 AS balance_token,
-    a.balance_credit::float8 AS balance_credit
+const FUNDS_FACTS = `s.customer_id, a.status, a.plan_type, a.balance_token::float8 AS balance_token,
+    a.balance_credit::float8 AS balance_credit`;
+const FUNDS_OF = `
   FROM (SELECT $1::uuid AS customer_id) s
   LEFT JOIN customers c ON c.id = s.customer_id LEFT JOIN billing_accounts a ON a.id = c.billing_account_id`;
+const FUNDS = `SELECT ${FUNDS_FACTS} ${FUNDS_OF}`;
+
+/** An entry without end has no amount yet: its minutes up to now are what it costs at least. */
+const FUNDS_AND_SPENDING = `
+  SELECT ${FUNDS_FACTS}, coalesce((
+    SELECT sum(CASE b.status WHEN 'progressing'
+      THEN ceil(extract(epoch FROM now() - b.tm_billing_start) / 60) * b.rate_credit_per_unit ELSE 0 - b.amount_credit END)
+    FROM billings b
+    WHERE b.customer_id = s.customer_id AND b.cost_type = 'call_pstn_outgoing' AND b.tm_create > now() - interval '24 hours'
+  ), 0)::float8 AS spent_on_telephones ${FUNDS_OF}`;
 
 const NUMBER_FLOW = `
   SELECT f.id, f.customer_id, f.actions, f.on_complete_flow_id, c.status AS customer_status
@@ -50,15 +60,11 @@ const NUMBER_FLOW = `
   JOIN customers c ON c.id = n.customer_id AND c.tm_delete IS NULL
   WHERE n.number = $1 AND n.tm_delete IS NULL AND n.status = 'active'`;
 
+/** The record of a hash goes with its resource. */
 const DIRECT = `
-  SELECT 'extension' AS type, id, customer_id, extension AS key FROM extensions
-  WHERE direct_hash = $1 AND tm_delete IS NULL
-  UNION ALL
-  SELECT 'conference', id, customer_id, id::text FROM conferences
-  WHERE data ->> 'direct_hash' = $1 AND tm_delete IS NULL
-  UNION ALL
-  SELECT 'flow', id, customer_id, id::text FROM flows
-  WHERE direct_hash = $1 AND direct_hash <> '' AND tm_delete IS NULL`;
+  SELECT d.resource_type AS type, d.resource_id AS id, d.customer_id, coalesce(e.extension, d.resource_id::text) AS key
+  FROM directs d LEFT JOIN extensions e ON d.resource_type = 'extension' AND e.id = d.resource_id
+  WHERE d.hash = $1`;
 
 /** An address belongs to an agent when type and target are the same, of an extension also when its key is. */
 const AGENT_OF = `
@@ -107,7 +113,7 @@ export const isAdmitted = (status: string): boolean => status === 'active' || st
 
 /** What a direct hash leads to (accounts-and-plumbing 20.2). */
 export interface DirectResource {
-  type: 'extension' | 'conference' | 'flow';
+  type: 'extension' | 'agent' | 'conference' | 'queue' | 'flow' | 'ai' | 'ai_team' | 'webchat_widget';
   id: string;
   customer_id: string;
   /** What it is dialled by inside its customer. */
@@ -151,6 +157,11 @@ export class Directory {
   /** What a customer has to pay with. */
   async funds(customerId: string): Promise<Funds | undefined> {
     return this.#one<Funds>('funds', FUNDS, [customerId]);
+  }
+
+  /** The same, and what it has spent on calls to telephones. */
+  async fundsAndSpending(customerId: string): Promise<(Funds & Spending) | undefined> {
+    return this.#one<Funds & Spending>('funds-and-spending', FUNDS_AND_SPENDING, [customerId]);
   }
 
   /** An extension by its SIP username. */

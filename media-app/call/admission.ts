@@ -1,5 +1,5 @@
 import { type Address, isVirtualNumber } from '#contract/address';
-import { canPay, type Funds, type Rates } from '#contract/billing';
+import { canPay, type Funds, isWithinSpending, type Rates, type Spending } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { placeOf } from '../carrier/country.ts';
 import type { Customer, OutboundConfig } from '../directory.ts';
@@ -13,8 +13,10 @@ export interface Candidate {
   customer: Customer | undefined;
   config: OutboundConfig | undefined;
   /** What the customer has to pay with, and the prices. */
-  funds: Funds | undefined;
+  funds: (Funds & Spending) | undefined;
   rates: Rates;
+  /** Dollars that calls to telephones may cost the customer in a day; 0: any sum. */
+  most_spend: number;
 }
 
 /** One rule a destination must pass before it is dialled. */
@@ -32,6 +34,13 @@ const DIALABLE: readonly Address['type'][] = ['tel', 'sip', 'agent', 'extension'
 /** A number outside this installation. */
 export const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
 
+/** What a stolen password can cost ends somewhere. Calls that only ring yet are not counted; CUSTOMER_MAX_CALLS bounds them. */
+const spentTooMuch = (most: number): PlatformError =>
+  new PlatformError(
+    'RESOURCE_LIMIT_EXCEEDED',
+    `The calls of an account to telephones may cost ${most} dollars in 24 hours (CUSTOMER_MAX_SPEND_PER_DAY).`,
+  );
+
 /** Only countries that the customer has named may be called, and numbers of no country never (accounts-and-plumbing 16). */
 const notListed = (number: string, whitelist: string[]): PlatformError | undefined => {
   const country = placeOf(number)?.country;
@@ -45,8 +54,8 @@ const notListed = (number: string, whitelist: string[]): PlatformError | undefin
 };
 
 /**
- * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6); whether a number has a
- * route and a valid source is for the way to say.
+ * The checks of voice-and-flows 9.1 on one destination, in its order (accounts-and-plumbing 25.6), and our own of what it
+ * may cost behind them; whether a number has a route and a valid source is for the way to say.
  */
 export const ADMISSION: readonly Check[] = [
   {
@@ -88,6 +97,12 @@ export const ADMISSION: readonly Check[] = [
     name: 'whitelist',
     about: isPstn,
     refuse: ({ destination, config }) => notListed(destination.target, config?.destination_whitelist ?? []),
+  },
+  {
+    name: 'spending',
+    about: isPstn,
+    refuse: ({ funds, rates, most_spend }) =>
+      funds && isWithinSpending(funds, rates, most_spend) ? undefined : spentTooMuch(most_spend),
   },
 ];
 

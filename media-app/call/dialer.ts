@@ -1,6 +1,6 @@
 import { START_ACTION } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
-import type { Funds } from '#contract/billing';
+import type { Funds, Spending } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { EMPTY_ID, isSet, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
@@ -48,7 +48,7 @@ export class Dialer {
   readonly #request: CallRequest;
   readonly #source: Address;
   readonly #endpoints: EndpointSupply;
-  #customer: Promise<[Customer | undefined, Funds | undefined]> | undefined;
+  #customer: Promise<[Customer | undefined, (Funds & Spending) | undefined]> | undefined;
   #config: Promise<OutboundConfig | undefined> | undefined;
 
   constructor(services: Services, request: CallRequest) {
@@ -197,9 +197,10 @@ export class Dialer {
   async #admit(destination: Address): Promise<void> {
     const { directory, settings } = this.#services;
     const { customer_id } = this.#request;
-    this.#customer ??= Promise.all([directory.customer(customer_id), directory.funds(customer_id)]);
+    this.#customer ??= Promise.all([directory.customer(customer_id), directory.fundsAndSpending(customer_id)]);
     const [[customer, funds], config] = await Promise.all([this.#customer, this.#outboundConfig()]);
-    await admit({ source: this.#source, destination, customer, config, funds, rates: settings.BILLING_RATES });
+    const { BILLING_RATES: rates, CUSTOMER_MAX_SPEND_PER_DAY: most_spend } = settings;
+    await admit({ source: this.#source, destination, customer, config, funds, rates, most_spend });
   }
 
   /** @throws PlatformError when the customer has as many calls to telephones as it may, or places them too fast */

@@ -1,8 +1,8 @@
-import { START_ACTION, type Action } from '#contract/action';
+import { type Action, START_ACTION } from '#contract/action';
 import { type Address, normalizeAddress } from '#contract/address';
 import type { LiveRecord } from '#contract/events';
 import type { FlowTemplate } from '#contract/flow';
-import { EMPTY_ID, isId, newId } from '#contract/ids';
+import { isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
 import { isPaid } from '../call/balance.ts';
@@ -13,6 +13,7 @@ import { mixerOf } from '../conference/join.ts';
 import type { Services } from '../services.ts';
 import { callOfDialog, canBePickedUp, pickUp, takePlace } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
+import { action, directActions, missingAmong } from './direct-actions.ts';
 import { IncomingLeg } from './incoming-leg.ts';
 import type { Refusals } from './refusals.ts';
 import { parseReplaces } from './replaces.ts';
@@ -67,14 +68,6 @@ const telSource = (request: SipRequest): Address => {
   const numeric = /^\+?\d+$/.test(caller?.user ?? '') && !privacyOf(request);
   return numeric ? address('tel', caller?.user ?? '') : sipSource(request);
 };
-
-const action = (type: Action['type'], option: Record<string, unknown>): Action => ({
-  id: newId(),
-  next_id: EMPTY_ID,
-  type,
-  option,
-  tm_execute: null,
-});
 
 /**
  * Takes INVITEs: finds out who calls and what they want by the domain they call (accounts-and-plumbing 20), refuses with
@@ -194,19 +187,28 @@ export class InviteHandler {
     const direct = await this.#services.directory.direct(hash);
     if (!direct) return this.#refuse(response, 404, {}, 'nothing has this direct hash');
     if (direct.type === 'conference') return this.#toConference(request, response, direct.id, hash);
-    const { customer_id, id, key } = direct;
+    const { type, customer_id, id, key } = direct;
     const { directory } = this.#services;
     const customer_status = (await directory.customer(customer_id))?.status ?? '';
     const source = sipSource(request);
-    if (direct.type === 'flow') {
+    if (type === 'flow') {
       const flow = await directory.flow(customer_id, id);
       if (!flow) return this.#refuse(response, 404, {}, 'the flow of this direct hash is gone');
       const destination = address('sip', `${hash}@sip.${this.#services.settings.SIP_DOMAIN}`);
       return { customer_id, customer_status, source, destination, flow };
     }
-    const destination = address('extension', key, key);
-    const flow = inlineFlow(customer_id, [action('connect', { source, destinations: [destination] })]);
-    return { customer_id, customer_status, source, destination, flow };
+    const destination =
+      type === 'extension' || type === 'agent'
+        ? address(type, key, key)
+        : address('sip', `${hash}@sip.${this.#services.settings.SIP_DOMAIN}`);
+    const actions = directActions(direct, source, destination);
+    if (!actions) return this.#refuse(response, 404, { [type]: id }, 'no call reaches what has this direct hash');
+    const missing = missingAmong(actions);
+    if (missing) {
+      const sentence = `The direct hash of ${type} ${id} was called: that takes ${missing}, which is not available in this version; the hash of an extension, an agent, a conference or a flow would be let in.`;
+      return this.#refuse(response, 501, { request, customer_id, sentence }, `${missing} is not available`);
+    }
+    return { customer_id, customer_status, source, destination, flow: inlineFlow(customer_id, actions) };
   }
 
   /** A conference that can be joined, on whatever node; `undefined` after the request was refused. */
@@ -324,6 +326,7 @@ export class InviteHandler {
       const actions = [action('conference_join', { conference_id: record?.data.id })];
       return record && this.#conferenceArrival(record, customer.status, source, actions);
     }
+    if (user.startsWith('agent:')) return this.#toAgent(request, customer, source, user, response);
     const key = user.replace(/^extension:/, '');
     const callee = await this.#services.directory.extensionByKey(customer.id, key);
     if (!callee)
@@ -332,11 +335,30 @@ export class InviteHandler {
         404,
         {
           ...{ ...owner, extension: key },
-          sentence: `${called}, which is no extension of the account: one of its extensions, a number that begins with + or conference:<id> would be let in.`,
+          sentence: `${called}, which is no extension of the account: one of its extensions, a number that begins with +, agent:<id> or conference:<id> would be let in.`,
         },
         'the caller’s customer has no such extension',
       );
     const destination = address('extension', callee.extension, callee.extension);
+    const flow = inlineFlow(customer.id, [action('connect', { source, destinations: [destination] })]);
+    return { customer_id: customer.id, customer_status: customer.status, source, destination, flow };
+  }
+
+  /** An agent of the caller's own customer, at all addresses it has (20.1). */
+  async #toAgent(
+    request: SipRequest,
+    customer: Caller['customer'],
+    source: Address,
+    user: string,
+    response: SipResponse,
+  ): Promise<Arrival | undefined> {
+    const agent = await this.#services.directory.agent(customer.id, user.slice('agent:'.length));
+    if (!agent) {
+      const sentence = `Extension ${source.target} called ${user}: an agent of the account would be let in.`;
+      const facts = { request, customer_id: customer.id, caller: source.target, sentence };
+      return this.#refuse(response, 404, facts, 'the caller’s customer has no such agent');
+    }
+    const destination = address('agent', agent.id);
     const flow = inlineFlow(customer.id, [action('connect', { source, destinations: [destination] })]);
     return { customer_id: customer.id, customer_status: customer.status, source, destination, flow };
   }

@@ -1,8 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { parseAuthorization } from '../../media-app/sip/digest.ts';
+import { USD } from '#contract/billing';
 import type { Call } from '#contract/call';
 import { EMPTY_ID } from '#contract/ids';
+import { fromDate } from '#contract/time';
 import { CarrierDesk, inviteHeader, invitedUri, OWN_NUMBER } from '../support/carrier.ts';
 import { eventually } from '../support/eventually.ts';
 import { LateCarrier } from '../support/late-carrier.ts';
@@ -14,7 +16,10 @@ const tel = (target: string, more = {}) => ({ type: 'tel', target, ...more });
 const CALLEE = '+12125550123';
 /** The ceiling of an account, as this stack is set. */
 const MOST_CALLS = 8;
+const MOST_DOLLARS = 5;
 const waiting = [{ type: 'sleep', option: { duration: 60_000 } }];
+
+const hoursAgo = (hours: number): string => fromDate(new Date(Date.now() - hours * 3_600_000));
 
 interface Answer {
   calls: Call[];
@@ -28,7 +33,9 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
   let office: Office;
 
   before(async () => {
-    stack = await startStack({ env: { CUSTOMER_MAX_CALLS: String(MOST_CALLS) } });
+    stack = await startStack({
+      env: { CUSTOMER_MAX_CALLS: String(MOST_CALLS), CUSTOMER_MAX_SPEND_PER_DAY: String(MOST_DOLLARS) },
+    });
     desk = await CarrierDesk.open(stack);
   });
   beforeEach(() => {
@@ -342,6 +349,38 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       await Promise.all(calls.map(hangUp));
       await desk.db.query(`UPDATE outbound_configs SET default_outgoing_source_number_id = '${EMPTY_ID}'`);
     });
+
+    const spent: [title: string, entry: Record<string, unknown>, refused: boolean][] = [
+      ['an entry of so much', { amount_credit: -MOST_DOLLARS * USD }, true],
+      ['a call that has run up so much', { status: 'progressing', rate_credit_per_unit: MOST_DOLLARS * USD }, true],
+      ['so much the day before', { amount_credit: -MOST_DOLLARS * USD, tm_create: hoursAgo(25) }, false],
+      ['so much for something else', { amount_credit: -MOST_DOLLARS * USD, cost_type: 'sms' }, false],
+    ];
+    for (const [title, entry, refused] of spent)
+      it(`an account spends so much on telephones in 24 hours; ${title} ${refused ? 'is told to API and phone' : 'is no reason'}`, async () => {
+        const carrier = await desk.carrier();
+        await desk.routes([carrier]);
+        await desk.standIn(OWN_NUMBER);
+        const id = await desk.spend(entry);
+        try {
+          const answer = await place();
+          if (!refused) return void (await hangUp(answer.body.calls[0] as Call));
+          assert.deepEqual([answer.status, answer.body.error?.reason], [429, 'RESOURCE_LIMIT_EXCEEDED']);
+          assert.match(answer.body.error?.message ?? '', new RegExp(`${MOST_DOLLARS} dollars in 24 hours`));
+          const phone = await office.phone('1001');
+          assert.equal((await (await phone.dial(CALLEE)).ended()).status, 503);
+          const [call] = await office.calls(1);
+          await eventually(
+            'the note',
+            () => stack.api<{ result: { event_type: string; data: { sentence?: string } }[] }>('GET', `/timelines/calls/${call?.id}/events`),
+            ({ body }) => body.result.some(({ event_type, data }) => event_type === 'destination_rejected' && /dollars in 24 hours/.test(data.sentence ?? '')),
+          ); // prettier-ignore
+          assert.equal(invites(carrier), 0);
+        } finally {
+          await desk.db.query('DELETE FROM billings WHERE id = $1', [id]);
+          await desk.db.query(`UPDATE outbound_configs SET default_outgoing_source_number_id = '${EMPTY_ID}'`);
+        }
+      });
 
     it('an account that cannot pay calls nobody', async () => {
       const carrier = await desk.carrier();

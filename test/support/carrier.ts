@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import { DEFAULT_ROUTES_OWNER } from '#contract/carrier';
 import { newId } from '#contract/ids';
-import { timestamp } from '#contract/time';
+import { fromDate, timestamp } from '#contract/time';
 import { TestPhone, type TestPhoneOptions } from './phone.ts';
 import type { Stack } from './stack.ts';
 
@@ -77,6 +77,26 @@ export class CarrierDesk {
       ids.push(id);
     }
     return ids;
+  }
+
+  /** An entry of the ledger about a call to a telephone that began a minute ago. */
+  async spend(more: Record<string, unknown>): Promise<string> {
+    const { customer_id } = this.#stack.welcome;
+    const { rows } = await this.db.query<{ id: string }>('SELECT id FROM billing_accounts WHERE customer_id = $1', [
+      customer_id,
+    ]);
+    const about = { reference_type: 'call', reference_id: newId(), cost_type: 'call_pstn_outgoing' };
+    const kind = { transaction_type: 'usage', status: 'end', idempotency_key: newId(), ...about };
+    const balance = { balance_token_snapshot: 0, balance_credit_snapshot: 0 };
+    const tm_billing_start = fromDate(new Date(Date.now() - 60_000));
+    return this.#insert('billings', {
+      customer_id,
+      account_id: rows[0]?.id,
+      ...kind,
+      ...balance,
+      tm_billing_start,
+      ...more,
+    });
   }
 
   /** Takes all routes and providers away, and stops the carriers; one that is still in a call fails the test. */

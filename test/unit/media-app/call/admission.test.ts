@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { ADDRESS_TYPES, type Address } from '#contract/address';
-import { type Funds, RATES } from '#contract/billing';
+import { type Funds, RATES, type Spending, USD } from '#contract/billing';
 import { PlatformError } from '#contract/errors';
 import { ADMISSION, admit, type Candidate, type Check } from '../../../../media-app/call/admission.ts';
 
@@ -12,7 +12,14 @@ const address = (type: Address['type'], target: string): Address => ({
   detail: '',
 });
 
-const FUNDS: Funds = { customer_id: 'c', status: 'active', plan_type: 'free', balance_token: 1, balance_credit: 0 };
+const FUNDS: Funds & Spending = {
+  customer_id: 'c',
+  status: 'active',
+  plan_type: 'free',
+  balance_token: 1,
+  balance_credit: 0,
+  spent_on_telephones: 0,
+};
 
 const candidate = (type: Address['type'], target: string, status: string, identity: string): Candidate => ({
   source: address('tel', '+15550100'),
@@ -21,6 +28,7 @@ const candidate = (type: Address['type'], target: string, status: string, identi
   config: { destination_whitelist: ['us', 'de'], codecs: '' },
   funds: FUNDS,
   rates: RATES,
+  most_spend: 0,
 });
 
 const reasonOf = (given: Candidate, checks?: readonly Check[]): Promise<string> =>
@@ -60,7 +68,7 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
   it('is asked in the order of the specification', () => {
     assert.deepEqual(
       ADMISSION.map(({ name }) => name),
-      ['type', 'account', 'identity', 'balance', 'outbound config', 'whitelist'],
+      ['type', 'account', 'identity', 'balance', 'outbound config', 'whitelist', 'spending'],
     );
   });
 
@@ -93,6 +101,17 @@ describe('whether a destination is dialled (voice-and-flows 9.1)', () => {
     const given = { ...candidate('tel', '+15550100', 'active', 'none'), funds: poor };
     assert.equal(await reasonOf(given), 'IDENTITY_VERIFICATION_REQUIRED');
   });
+
+  for (const [target, most_spend, spent_on_telephones, outcome] of [
+    ['+12125550100', 5, 5 * USD - RATES.call_pstn_outgoing.credit, 'admitted'],
+    ['+12125550100', 5, 5 * USD - RATES.call_pstn_outgoing.credit + 1, 'RESOURCE_LIMIT_EXCEEDED'],
+    ['+12125550100', 0, 5000 * USD, 'admitted'],
+    ['+899123456789', 5, 5 * USD, 'admitted'], // stays in the house
+  ] as const)
+    it(`${target} when ${spent_on_telephones} micros of ${most_spend} dollars a day are spent: ${outcome}`, async () => {
+      const given = candidate('tel', target, 'active', 'verified');
+      assert.equal(await reasonOf({ ...given, most_spend, funds: { ...FUNDS, spent_on_telephones } }), outcome);
+    });
 
   it('a check that cannot be made refuses, and those behind it are not asked', async () => {
     let asked = 0;
