@@ -18,6 +18,8 @@ export class CallRegistry {
   readonly confbridges = new Map<string, Bridge>();
   /** What we have of conferences that live on other nodes, by the id of the conference. */
   readonly branches = new Map<string, Branch>();
+  /** Calls that ask to come into one of those: conference and call. */
+  readonly atTheDoor = new Set<string>();
   readonly transfers = new Map<string, TransferSession>();
 
   /** True when nothing is left: what a graceful stop and every test wait for. */

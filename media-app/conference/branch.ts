@@ -54,9 +54,10 @@ export class Branch {
     }
   }
 
-  look(callId: string): { there: boolean; comes: boolean } {
+  /** How an admitted call is; undefined when it is none. */
+  look(callId: string): { there: boolean; comes: boolean } | undefined {
     const admitted = this.#admitted.get(callId);
-    return { there: admitted !== undefined, comes: admitted?.call.flow?.runner.holds(admitted.participant) ?? false };
+    return admitted && { there: true, comes: admitted.call.flow?.runner.holds(admitted.participant) ?? false };
   }
 
   #listen(): void {

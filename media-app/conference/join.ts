@@ -33,12 +33,17 @@ const joinElsewhere = async (call: CallSession, conference_id: string, node: str
   const { neighbours, registry, store } = call.services;
   const media_server = call.leg.mediaServer;
   const says = { conference_id, node: store.node, media_server, call: call.call };
-  const admission = await neighbours.ask(node, 'conference.admit', says);
+  const door = doorOf(conference_id, call.id);
+  registry.atTheDoor.add(door);
+  const admission = await neighbours.ask(node, 'conference.admit', says).finally(() => registry.atTheDoor.delete(door)); // in the same turn as it is expected
   let branch = registry.branches.get(conference_id);
   if (branch?.bridge.id !== admission.confbridge_id) branch = new Branch(call.services, conference_id, node, admission);
   branch.expect(call, admission);
   return admission;
 };
+
+/** Names a call that asks to come into a conference of another node, which may look after it before its answer is here. */
+const doorOf = (conferenceId: string, callId: string): string => `${conferenceId} ${callId}`;
 
 /** Answers what other nodes ask about conferences of this one, and about calls of this one in conferences of theirs. */
 export const answerNeighbours = (services: Services): void => {
@@ -69,7 +74,10 @@ export const answerNeighbours = (services: Services): void => {
   neighbours.answer(
     'conference.look',
     ({ conference_id, call_id }) =>
-      registry.branches.get(conference_id)?.look(call_id) ?? { there: false, comes: false },
+      registry.branches.get(conference_id)?.look(call_id) ?? {
+        there: registry.atTheDoor.has(doorOf(conference_id, call_id)),
+        comes: true,
+      },
   );
 };
 

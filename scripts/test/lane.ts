@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Mocha from 'mocha';
+import { judged } from './judged.ts';
 
 /** What a lane tells the process that started it. */
 export interface LaneResult {
@@ -59,6 +60,8 @@ const main = async (given: string[]): Promise<void> => {
   runner.on('retry', (test: Mocha.Test, error: Error) =>
     again.push(`${test.fullTitle()} (${error.message.split('\n')[0]})`),
   );
+  runner.on('test', () => (judged.failed = false));
+  for (const verdict of ['retry', 'fail'] as const) runner.on(verdict, () => (judged.failed = true));
 };
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await main(process.argv.slice(2));

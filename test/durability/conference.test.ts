@@ -19,7 +19,7 @@ describe('conferences when something dies', function () {
   let office: Office;
 
   before(async () => {
-    stack = await startStack({ mediaApps: 2, env: { CONFERENCE_CHECK_MS: '100' } });
+    stack = await startStack({ mediaApps: 2, env: { CONFERENCE_CHECK_MS: '25' } });
   });
   beforeEach(() => {
     office = new Office(stack);

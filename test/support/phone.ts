@@ -9,6 +9,7 @@ import { tone } from '../../scripts/phone/sound.ts';
 import { parseWav } from '../../scripts/phone/wav.ts';
 import type { Remote } from '../../scripts/phone/sip-address.ts';
 import type { Call } from '../../scripts/phone/phone-call.ts';
+import { judged } from '../../scripts/test/judged.ts';
 import { PhoneCall } from './phone-call.ts';
 import { within } from './within.ts';
 
@@ -140,7 +141,7 @@ export class TestPhone {
 
   /**
    * Closes the phone. Calls that are still up are hung up first and then named in an error, because a test must end what it
-   * began; `{ hangup: true }` forgives them.
+   * began; `{ hangup: true }` forgives them, and so does a test that has failed already.
    */
   async stop(options: { hangup?: boolean } = {}): Promise<void> {
     for (const timer of this.#answering) clearTimeout(timer);
@@ -148,7 +149,7 @@ export class TestPhone {
     const over = open.map(call => within(1500, call.hangup(), () => 'no answer to BYE'));
     await Promise.allSettled(over);
     await this.#phone.close();
-    if (open.length === 0 || options.hangup) return;
+    if (open.length === 0 || options.hangup || judged.failed) return;
     const names = open.map(call => `${call.direction} ${call.call_id}`).join('; ');
     throw new Error(`${this.name} was stopped with ${open.length} open dialog(s): ${names}; ${this.account()}`);
   }

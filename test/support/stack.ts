@@ -103,6 +103,7 @@ export class ManagedProcess implements StackProcess {
   private readonly environment: Record<string, string>;
   private readonly onLine: (line: string) => void;
   private readonly through: readonly string[];
+  private said: 'nothing' | 'ready' = 'nothing';
   readonly pids: number[] = [];
 
   constructor(
@@ -113,15 +114,24 @@ export class ManagedProcess implements StackProcess {
   ) {
     this.name = name;
     this.environment = environment;
-    this.onLine = onLine;
+    this.onLine = line => {
+      if (line.includes('"msg":"ready"')) this.said = 'ready';
+      onLine(line);
+    };
     this.through = through;
     this.child = this.start();
   }
 
   private start(): Child {
+    this.said = 'nothing';
     this.child = startProcess(this.name, this.environment, this.onLine, this.through);
     this.pids.push(this.child.pid);
     return this.child;
+  }
+
+  /** Whether it runs and has not said yet that it is ready for work. */
+  get comesUp(): boolean {
+    return this.said === 'nothing' && anyRunning([this.child.pid]).length > 0;
   }
 
   get pid(): number {
@@ -289,6 +299,13 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
           .slice(-30)
           .join('\n')}`,
       );
+    // One media-app is enough for /health; a test that has two wants both.
+    await eventually(
+      'all media-apps ready',
+      () => mediaApp.filter(one => one.comesUp).length,
+      count => count === 0,
+      timeoutMs,
+    );
   };
   const stop = async (): Promise<void> => {
     for (const one of all) await one.stop();
