@@ -31,7 +31,8 @@ export const parseProxies = (text: string): BlockList | undefined => {
 export const clientAddress = (request: Pick<IncomingMessage, 'headers' | 'socket'>, proxies: BlockList): string => {
   let address = plain(request.socket.remoteAddress ?? '');
   const header = request.headers['x-forwarded-for'];
-  const named = (Array.isArray(header) ? header.join(',') : (header ?? '')).split(',').map(each => plain(each.trim()));
+  if (header === undefined) return address; // named by nobody, it is the peer whoever that is
+  const named = (Array.isArray(header) ? header.join(',') : header).split(',').map(each => plain(each.trim()));
   while (isIP(address) !== 0 && proxies.check(address, family(address))) {
     const before = named.pop() ?? '';
     if (isIP(before) === 0) break;

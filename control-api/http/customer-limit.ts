@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { keys } from '#contract/keys';
@@ -71,9 +71,9 @@ export class CustomerLimit {
 
   async #ask(key: string, { per_second, burst }: Rate, asking: number): Promise<Answer> {
     const interval = Math.round(1_000_000 / per_second);
-    const over = new AbortController();
-    const late = wait(BUDGET_MS, undefined, { signal: over.signal }).then(() => {
-      throw new Error(`no answer within ${BUDGET_MS} ms`);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${BUDGET_MS} ms`)), BUDGET_MS);
     });
     try {
       const asked = this.#redis.eval(GCRA, 1, key, interval, burst, asking) as Promise<[number, number]>;
@@ -84,8 +84,7 @@ export class CustomerLimit {
       this.#say(error);
       return { admitted: asking, wait_s: 0 };
     } finally {
-      late.catch(() => undefined);
-      over.abort();
+      clearTimeout(timer);
     }
   }
 

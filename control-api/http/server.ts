@@ -94,9 +94,9 @@ export const createServer = (routes: Route[], context: Context, openApi: () => o
       routes.filter(route => route.surface === surface),
       context,
     );
+  server.use(VERSION_PREFIX, of('versioned'));
   server.use(docsRouter(openApi, VERSION_PREFIX));
   server.use(downloadsRouter(context.downloads, filename => storedLink(context, filename)));
-  server.use(VERSION_PREFIX, of('versioned'));
   server.use(of('auth'), of('root'));
   server.use(notFound, fail(context.log));
   return server;

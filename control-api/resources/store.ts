@@ -1,10 +1,11 @@
 import { PlatformError } from '#contract/errors';
 import { STORED_EVENTS, type StoredEventType } from '#contract/events';
-import { newId } from '#contract/ids';
+import { isId, newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { mustFit } from '../billing/limits.ts';
 import { isDuplicate, type Db, type Queryable, type Rows, type Transaction } from '../db.ts';
 import { appendEvent } from '../events/log.ts';
+import { Gathered } from '../http/gathered.ts';
 import type { ListQuery } from '../http/pagination.ts';
 import { renderForEvent, type Resource, type Row } from './resource.ts';
 
@@ -47,6 +48,22 @@ export interface More {
   told?: Verb;
 }
 
+/** Live rows by their id, for each database and each of its tables: those asked for in one turn are one query. */
+const gathered = new WeakMap<Queryable, Map<string, Gathered<Row>>>();
+
+const liveRows = (db: Queryable, table: string): Gathered<Row> => {
+  const tables = gathered.get(db) ?? new Map<string, Gathered<Row>>();
+  gathered.set(db, tables);
+  const rows =
+    tables.get(table) ??
+    new Gathered<Row>(async ids => {
+      const found = await db<Row>(table).whereIn('id', ids).whereNull('tm_delete');
+      return new Map(found.map(row => [row.id, row]));
+    });
+  tables.set(table, rows);
+  return rows;
+};
+
 /** The rows of one resource. Every write appends its event in the same transaction. */
 export class Store {
   readonly #resource: Resource;
@@ -71,7 +88,8 @@ export class Store {
 
   /** A live row; rejects with the resource's not-found reason. Another customer's row is not found either. */
   async get(scope: Scope, id: string): Promise<Row> {
-    const row = this.#found(await this.#rows(this.#db, scope, id).first());
+    const live = isId(id) ? await liveRows(this.#db, this.#resource.table).get(id.toLowerCase()) : undefined;
+    const row = this.#found(live && this.#reaches(scope, live) ? live : undefined);
     return this.#found((await this.#whole(this.#db, [row]))[0]);
   }
 
@@ -109,15 +127,18 @@ export class Store {
     }
   }
 
-  #rows(db: Queryable, scope: Scope, id: string) {
-    const rows = db<Row>(this.#resource.table).where('id', id).whereNull('tm_delete');
-    return scope.any_customer || this.#resource.tenancy === 'none'
-      ? rows
-      : rows.where('customer_id', scope.customer_id);
+  #everybodys(scope: Scope): boolean {
+    return scope.any_customer || this.#resource.tenancy === 'none';
+  }
+
+  #reaches(scope: Scope, row: Row): boolean {
+    return this.#everybodys(scope) || row.customer_id === scope.customer_id;
   }
 
   async #change(trx: Transaction, scope: Scope, id: string, columns: Values): Promise<Row | undefined> {
-    const writable = this.#rows(trx, scope, id).where(this.#resource.listed ?? {});
+    const { table, listed = {} } = this.#resource;
+    const own = this.#everybodys(scope) ? {} : { customer_id: scope.customer_id };
+    const writable = trx<Row>(table).where({ id, ...own, ...listed }).whereNull('tm_delete');
     const [row] = await writable.update(forColumns(columns)).returning('*');
     return row;
   }

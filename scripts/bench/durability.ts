@@ -56,6 +56,8 @@ export interface Report {
   /** Broken promises; none is what we want. */
   faults: string[];
   kills: Record<Victim, number>;
+  /** Writes that clients began. */
+  asked: number;
   acknowledged: number;
   refused: number;
   events: number;
@@ -123,6 +125,7 @@ export const killInAStorm = async (
     return {
       faults: faultsOf({ log, writes: storm.writes, heard: client.heard, received: receiver.received }),
       kills,
+      asked: storm.asked,
       acknowledged: storm.writes.filter(write => write.acknowledged).length,
       refused: storm.refused,
       events: log.length,
@@ -154,7 +157,10 @@ export const durabilityBench = async (rounds: number): Promise<void> => {
     const { kills, faults } = report;
     console.log(`\n${cpus().length} cores, Node ${process.version}, ${report.seconds.toFixed(0)} s of storm`);
     console.log(`kill -9: ${VICTIMS.map(victim => `${victim} ${kills[victim]}`).join(', ')}`);
-    console.log(`writes: ${report.acknowledged} acknowledged, ${report.refused} not`);
+    console.log(
+      `writes: ${(report.asked / report.seconds).toFixed(1)} a second asked for, ${WRITES_PER_SECOND} wanted`,
+    );
+    console.log(`        ${report.acknowledged} acknowledged, ${report.refused} not`);
     console.log(`events: ${report.events}; WebSocket connections: ${report.connections}`);
     console.log(`webhooks that came more than once: ${report.repeated}`);
     console.log(

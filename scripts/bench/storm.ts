@@ -35,6 +35,8 @@ type Answer = { status: number; body: { id?: string } } | undefined;
 export class Storm {
   readonly writes: Write[] = [];
   refused = 0;
+  /** How many writes clients began. */
+  asked = 0;
   readonly #stack: Stack;
   readonly #rate: number;
   readonly #clients = new Set<Promise<void>>();
@@ -67,6 +69,7 @@ export class Storm {
     const began = performance.now();
     for (let turn = 1; this.#active; turn++) {
       const next = this.#turns.shift();
+      if (next || this.#clients.size < MOST_CLIENTS) this.asked += 1;
       if (next) next();
       else if (this.#clients.size < MOST_CLIENTS) this.#add();
       await wait(Math.max(0, began + (turn * 1000) / this.#rate - performance.now()));

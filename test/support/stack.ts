@@ -2,7 +2,10 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import pg from 'pg';
+
+import { keys } from '#contract/keys';
 import type { Welcome } from '#contract/welcome';
 import { anyRunning, type Child } from '../../scripts/start/child.ts';
 import { readSettings, type Settings } from '../../scripts/start/config.ts';
@@ -103,7 +106,6 @@ export class ManagedProcess implements StackProcess {
   private readonly environment: Record<string, string>;
   private readonly onLine: (line: string) => void;
   private readonly through: readonly string[];
-  private said: 'nothing' | 'ready' = 'nothing';
   readonly pids: number[] = [];
 
   constructor(
@@ -114,24 +116,15 @@ export class ManagedProcess implements StackProcess {
   ) {
     this.name = name;
     this.environment = environment;
-    this.onLine = line => {
-      if (line.includes('"msg":"ready"')) this.said = 'ready';
-      onLine(line);
-    };
+    this.onLine = onLine;
     this.through = through;
     this.child = this.start();
   }
 
   private start(): Child {
-    this.said = 'nothing';
     this.child = startProcess(this.name, this.environment, this.onLine, this.through);
     this.pids.push(this.child.pid);
     return this.child;
-  }
-
-  /** Whether it runs and has not said yet that it is ready for work. */
-  get comesUp(): boolean {
-    return this.said === 'nothing' && anyRunning([this.child.pid]).length > 0;
   }
 
   get pid(): number {
@@ -265,6 +258,21 @@ export const callApi =
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as never };
   };
 
+/** One media-app is enough for /health; a test that starts two wants both. */
+const everyNode = async (redisUrl: string, count: number): Promise<void> => {
+  const redis = new Redis(redisUrl);
+  try {
+    await eventually(
+      'all media-apps at work',
+      () => redis.scard(keys.nodes),
+      nodes => nodes === count,
+      READY_TIMEOUT_MS,
+    );
+  } finally {
+    redis.disconnect();
+  }
+};
+
 /**
  * Starts PostgreSQL (shared), a Redis, an engine, media-apps and control-api, and waits until /health is 200.
  * Rejects with the last log lines when it does not get well.
@@ -299,13 +307,6 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
           .slice(-30)
           .join('\n')}`,
       );
-    // One media-app is enough for /health; a test that has two wants both.
-    await eventually(
-      'all media-apps ready',
-      () => mediaApp.filter(one => one.comesUp).length,
-      count => count === 0,
-      timeoutMs,
-    );
   };
   const stop = async (): Promise<void> => {
     for (const one of all) await one.stop();
@@ -318,6 +319,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   };
   try {
     await healthy();
+    await everyNode(redis.url, mediaApp.length);
     const welcome = JSON.parse(readFileSync(join(dataDir, 'welcome.json'), 'utf8')) as Welcome;
     return {
       baseUrl,
