@@ -106,12 +106,12 @@ export class Core {
   }
 
   /** Raises a CUSTOM event of a channel, with its variables, as add-on modules do; `body` only where there is one. */
-  raiseCustomFor(channel: Channel, subclass: string, body?: string): void {
+  raiseCustomFor(channel: Channel, subclass: string, body?: string, extra: EslHeaders = {}): void {
     const heard = [...this.inbound].filter(one => one.subscriptions.wants('CUSTOM'));
     if (channel.connection?.subscriptions.wants('CUSTOM')) heard.push(channel.connection);
     if (heard.length === 0) return;
     const headers = addChannelHeaders(this.headers('CUSTOM', subclass), channel);
-    addVariables(headers, channel);
+    Object.assign(addVariables(headers, channel), extra);
     this.#deliver(heard, { name: 'CUSTOM', subclass, headers, ...(body === undefined ? {} : { body }) });
   }
 

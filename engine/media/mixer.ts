@@ -14,6 +14,12 @@ export class Seat implements FrameSource {
   speaks = true;
   /** False while this party hears none of the others; what is played to it alone is heard all the same. */
   hears = true;
+  /** True while what this party says is too faint to be let through. */
+  faint = false;
+  /** True while this party is out of the talk: it is as if muted and deaf. */
+  away = false;
+  /** How much louder than it comes the others hear this party, and this party hears everything; 1 leaves it as it is. */
+  readonly gain = { said: 1, heard: 1 };
   /** Parties that this one does not hear. */
   readonly without = new Set<Seat>();
   /** Mean of the absolute samples that the party said in this tick, heard by the others or not. */
@@ -21,6 +27,7 @@ export class Seat implements FrameSource {
   readonly #mixer: Mixer;
   readonly #say: () => Int16Array;
   #said: Int16Array = silence;
+  #scaled: Int16Array | null = null;
   #counted = false;
   #voice: Voice | null = null;
 
@@ -32,9 +39,10 @@ export class Seat implements FrameSource {
   /** What this party hears now; never ends. */
   read(frame: Int16Array): boolean {
     this.#mixer.mix();
-    if (this.hears) this.#hear(frame);
+    if (this.hears && !this.away) this.#hear(frame);
     else frame.fill(0);
     if (this.#voice && !addVoice(this.#voice, frame)) this.#voice = null;
+    if (this.gain.heard !== 1) scale(frame, frame, this.gain.heard);
     return true;
   }
 
@@ -49,9 +57,9 @@ export class Seat implements FrameSource {
 
   /** Adds what the party says to the sum; the mixer's step. */
   speak(sum: Int32Array, hushed: boolean): void {
-    const said = this.#say();
+    const said = this.#louder(this.#say());
     this.#said = said;
-    this.#counted = this.speaks && !hushed;
+    this.#counted = this.speaks && !this.faint && !this.away && !hushed;
     let absolute = 0;
     for (let i = 0; i < frameSamples; i++) {
       const sample = said[i] ?? 0;
@@ -64,6 +72,12 @@ export class Seat implements FrameSource {
   /** What this party has added to the sample of the sum. */
   share(index: number): number {
     return this.#counted ? (this.#said[index] ?? 0) : 0;
+  }
+
+  #louder(said: Int16Array): Int16Array {
+    if (this.gain.said === 1) return said;
+    this.#scaled ??= new Int16Array(frameSamples); // what was said is also recorded and forked, as it came
+    return scale(said, this.#scaled, this.gain.said);
   }
 
   #hear(frame: Int16Array): void {
@@ -143,6 +157,11 @@ export class Mixer {
     }
     for (let i = 0; i < frameSamples; i++) this.sum[i] = (this.sum[i] ?? 0) + (scratch[i] ?? 0);
   }
+}
+
+function scale(from: Int16Array, to: Int16Array, factor: number): Int16Array {
+  for (let i = 0; i < frameSamples; i++) to[i] = saturate(Math.round((from[i] ?? 0) * factor));
+  return to;
 }
 
 function addVoice(voice: Voice, frame: Int16Array): boolean {

@@ -50,29 +50,35 @@ export function loudness(samples: Int16Array): number {
   return Math.sqrt(sum / Math.max(1, samples.length));
 }
 
-/** Collects frames and reports every tone of a given set that holds for long enough, once each time it begins. */
+/** Takes frames and tells when tones that belong together are all there, once each time they begin. */
 export class ToneDetector {
   readonly #frequencies: readonly number[];
   readonly #minFrames: number;
-  readonly #runs: number[];
-  readonly #onTone: (frequency: number) => void;
+  readonly #onTone: () => void;
+  #run = 0;
 
-  /** A tone is one that carries at least half of a frame's energy for `minMs`. */
-  constructor(frequencies: readonly number[], minMs: number, onTone: (frequency: number) => void) {
+  /** The tones carry at least half of a frame's energy between them, none of them hardly any, for `minMs`. */
+  constructor(frequencies: readonly number[], minMs: number, onTone: () => void) {
     this.#frequencies = frequencies;
     this.#minFrames = Math.max(1, Math.ceil(minMs / 20));
-    this.#runs = frequencies.map(() => 0);
     this.#onTone = onTone;
   }
 
   /** Takes the next 20 ms. */
   push(frame: Int16Array): void {
+    this.#run = this.#present(frame) ? this.#run + 1 : 0;
+    if (this.#run === this.#minFrames) this.#onTone();
+  }
+
+  #present(frame: Int16Array): boolean {
     const level = loudness(frame);
-    this.#frequencies.forEach((frequency, index) => {
+    if (level <= 100) return false;
+    let [power, least] = [0, Infinity];
+    for (const frequency of this.#frequencies) {
       const amplitude = toneAmplitude(frame, frequency);
-      const present = level > 100 && (amplitude * amplitude) / 2 >= (level * level) / 2;
-      this.#runs[index] = present ? (this.#runs[index] ?? 0) + 1 : 0;
-      if (this.#runs[index] === this.#minFrames) this.#onTone(frequency);
-    });
+      power += (amplitude * amplitude) / 2;
+      least = Math.min(least, amplitude);
+    }
+    return power >= (level * level) / 2 && least >= level / 3;
   }
 }

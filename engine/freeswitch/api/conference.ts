@@ -4,9 +4,16 @@ import { splitArguments } from '../application.ts';
 import { memberCommands } from '../conference/member-commands.ts';
 import { recordingCommands } from '../conference/recording-commands.ts';
 import { memberLine, roomCommands } from '../conference/room-commands.ts';
+import { seatCommands } from '../conference/seat-commands.ts';
+import { soundCommands } from '../conference/sound-commands.ts';
 import type { Core } from '../core.ts';
 
-const commands = new Map([...roomCommands, ...memberCommands, ...recordingCommands].map(one => [one.name, one]));
+const commands = new Map(
+  [...roomCommands, ...soundCommands, ...memberCommands, ...seatCommands, ...recordingCommands].map(one => [
+    one.name,
+    one,
+  ]),
+);
 
 /** `conference <name> <command> …` and `conference list`. */
 export const conference: ApiCommand = {

@@ -1,5 +1,6 @@
 import type { ApiCommand } from '../api-command.ts';
 import type { Core } from '../core.ts';
+import { avmd } from './avmd.ts';
 import { conference } from './conference.ts';
 import * as control from './control.ts';
 import { uuidRecord } from './record.ts';
@@ -12,6 +13,7 @@ const all: ApiCommand[] = [
   ...Object.values(server),
   ...Object.values(variables),
   ...Object.values(control),
+  avmd,
   conference,
   uuidAudioFork,
   uuidDisplace,

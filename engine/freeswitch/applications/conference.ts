@@ -4,13 +4,14 @@ import type { Channel } from '../channel.ts';
 import { parseJoin } from '../conference/conferences.ts';
 import type { Conference } from '../conference/conference.ts';
 import type { Member } from '../conference/member.ts';
+import { withPin } from '../conference/pin-prompt.ts';
 
 /** `conference <name>[@<profile>][+[<pin>]][+flags{a|b}]`: completes when the member leaves, or cannot join. */
 export const conference: Application = {
   name: 'conference',
   run: async context => {
     const { channel } = context;
-    const joined = channel.core.conferences.join(channel, parseJoin(context.data));
+    const joined = channel.core.conferences.join(channel, await withPin(context, parseJoin(context.data)));
     const room = joined.conference;
     await stay(context, room, joined.member);
     room.remove(joined.member);

@@ -1,4 +1,5 @@
 import type { Application } from '../application.ts';
+import { avmdStart, avmdStop } from './avmd_start.ts';
 import { conference } from './conference.ts';
 import {
   answer,
@@ -18,10 +19,13 @@ import { playback } from './playback.ts';
 import { record } from './record.ts';
 import { recordSession, stopRecordSession } from './record_session.ts';
 import { say, speak } from './speak.ts';
+import { stopToneDetect, toneDetect } from './tone_detect.ts';
 import { exportVariable, multiset, set, unset } from './variables.ts';
 
 const all: Application[] = [
   answer,
+  avmdStart,
+  avmdStop,
   breakApplication,
   conference,
   displaceSession,
@@ -44,6 +48,8 @@ const all: Application[] = [
   stopDisplaceSession,
   stopDtmf,
   stopRecordSession,
+  stopToneDetect,
+  toneDetect,
   unset,
 ];
 

@@ -1,25 +1,16 @@
 import type { Application, ApplicationContext } from '../application.ts';
 import { none, splitArguments } from '../application.ts';
-import type { PlayEnd } from '../player.ts';
+import type { Collected, KeyRequest } from '../key-collection.ts';
+import { collectKeys } from '../key-collection.ts';
 import { plain, playList } from '../player.ts';
 
 /** The argument: `<min> <max> <tries> <timeout> <terminators> <file> <invalid file> [<variable> [<regexp> [<digit timeout>]]]`. */
-interface Prompt {
+interface Prompt extends KeyRequest {
   min: number;
-  max: number;
   tries: number;
-  timeoutMs: number;
-  digitTimeoutMs: number;
-  terminators: string;
-  file: string;
   invalidFile: string;
   variable: string;
   pattern: RegExp | null;
-}
-
-interface Collected {
-  digits: string;
-  ended: 'max' | 'terminator' | 'timeout' | 'break' | 'hangup';
 }
 
 const maxPattern = 512;
@@ -33,7 +24,7 @@ export const playAndGetDigits: Application = {
     if (!prompt) return '-ERR invalid arguments';
     channel.forget(prompt.variable, `${prompt.variable}_invalid`, 'read_terminator_used', 'read_result');
     for (let attempt = 0; attempt < prompt.tries; attempt += 1) {
-      const collected = await collect(context, prompt);
+      const collected = await collectKeys(context, prompt);
       if (collected.ended === 'hangup') return fail(context, 'hangup');
       if (accepted(prompt, collected.digits)) return succeed(context, prompt, collected);
       if (collected.ended === 'break') return fail(context, 'failure');
@@ -93,66 +84,6 @@ function accepted(prompt: Prompt, digits: string): boolean {
   if (digits.length < prompt.min || (digits === '' && prompt.min > 0)) return false;
   if (digits === '') return prompt.min === 0 && prompt.pattern === null;
   return prompt.pattern === null || prompt.pattern.test(digits);
-}
-
-/** One attempt: the prompt, then silence until enough keys, a terminator or a pause that is too long. */
-async function collect(context: ApplicationContext, prompt: Prompt): Promise<Collected> {
-  const { level, channel } = context;
-  const state: { digits: string; ended: Collected['ended'] | null; stop: (() => void) | null } = {
-    digits: '',
-    ended: null,
-    stop: null,
-  };
-  const key = (digit: string): void => {
-    if (state.ended) return;
-    if (prompt.terminators.includes(digit) || prompt.terminators === 'any') {
-      channel.set('read_terminator_used', digit);
-      state.ended = 'terminator';
-    } else {
-      state.digits += digit;
-      if (state.digits.length >= prompt.max) state.ended = 'max';
-    }
-  };
-  level.onDigit = key;
-  const end: PlayEnd = await playList(context, prompt.file, {
-    announced: true,
-    deadline: null,
-    endsAt: digit => heard(key, digit),
-  });
-  if (end === 'hangup') return { digits: state.digits, ended: 'hangup' };
-  while (state.ended === null) {
-    const before = state.digits.length;
-    const waited = await nextKey(level, before === 0 ? prompt.timeoutMs : prompt.digitTimeoutMs, key);
-    if (waited !== 'done') state.ended ??= waited;
-    else if (state.digits.length === before) state.ended ??= 'timeout';
-  }
-  level.onDigit = null;
-  return { digits: state.digits, ended: state.ended };
-}
-
-/** Any key ends the prompt. */
-function heard(key: (digit: string) => void, digit: string): boolean {
-  key(digit);
-  return true;
-}
-
-/** Waits for one key or the time to pass. */
-async function nextKey(
-  level: ApplicationContext['level'],
-  ms: number,
-  key: (digit: string) => void,
-): Promise<'done' | 'break' | 'hangup'> {
-  return level.wait(done => {
-    const timer = setTimeout(() => done('done'), ms);
-    level.onDigit = digit => {
-      key(digit);
-      done('done');
-    };
-    return () => {
-      clearTimeout(timer);
-      level.onDigit = key;
-    };
-  });
 }
 
 function succeed({ channel }: ApplicationContext, prompt: Prompt, collected: Collected): string {

@@ -5,17 +5,21 @@ import type { Channel } from '../channel.ts';
 import type { Core } from '../core.ts';
 import { parseDigits } from '../digits.ts';
 import type { ConferenceEvents } from './events.ts';
+import { pressControl } from './controls.ts';
 import { conferenceHeaders, memberHeaders, playedHeaders } from './events.ts';
 import { floorOf } from './floor.ts';
 import { Member } from './member.ts';
 import { PlayQueue } from './play-queue.ts';
 import { Recordings } from './recordings.ts';
+import { RoomSounds } from './room-sounds.ts';
 
 /** What makes a conference. */
 export interface ConferenceOptions {
   name: string;
   profile: string;
   pin: string;
+  /** What is played to one who waits; null for nothing. */
+  music: string | null;
   events: ConferenceEvents;
   /** Told once, when nobody can join any more. */
   onOver(): void;
@@ -26,14 +30,16 @@ export class Conference {
   readonly uuid = randomUUID();
   readonly name: string;
   readonly profile: string;
-  readonly pin: string;
   readonly domain: string;
   readonly core: Core;
   readonly mixer: Mixer;
   readonly members = new Map<number, Member>();
   readonly recordings: Recordings;
   readonly plays: PlayQueue;
+  readonly sounds: RoomSounds;
   readonly createdAt = Date.now();
+  /** What whoever comes must know; empty for nothing. */
+  pin: string;
   /** Texts that `set` takes and `get` gives; none of them changes what is heard. */
   readonly parameters = new Map<string, string>();
   /** Most members, 0 for no limit. */
@@ -64,6 +70,7 @@ export class Conference {
       start: (source, onEnd) => this.mixer.play(source, onEnd),
       done: (file, samples) => this.raise({ ...playedHeaders(samples), Action: 'play-file-done', File: file }),
     });
+    this.sounds = new RoomSounds(this, options.music);
     this.closed = new Promise(resolve => (this.#close = resolve));
     this.#unsubscribe = clock.subscribe(() => this.#tick());
     this.raise({ Action: 'conference-create' });
@@ -85,6 +92,12 @@ export class Conference {
     return this.#over;
   }
 
+  /** Whether those who are here wait for others: for the moderator, or alone without minding music. */
+  get waits(): boolean {
+    if (this.mixer.hushed) return true;
+    return this.size === 1 && ![...this.members.values()].some(one => one.flags.has('nomoh'));
+  }
+
   /** Members, the newest first, as the real server counts them. */
   newestFirst(): Member[] {
     return [...this.members.values()].reverse();
@@ -103,6 +116,7 @@ export class Conference {
     this.#waitsForModerator ||= flags.has('wait-mod');
     this.#watchModerators();
     this.raise({ ...memberHeaders(this, member), Action: 'add-member' });
+    this.sounds.entered(member);
     return member;
   }
 
@@ -115,6 +129,7 @@ export class Conference {
     member.plays?.close();
     this.#watchModerators();
     this.raise({ ...memberHeaders(this, member), Action: 'del-member' });
+    this.sounds.left(member);
     if (this.members.size === 0) void this.#finish();
     else if (this.#endsWithout(member)) this.end();
   }
@@ -127,9 +142,9 @@ export class Conference {
     for (const member of [...this.members.values()]) member.leave();
   }
 
-  /** A member has pressed a key; one with `dist-dtmf` presses it for all others. */
+  /** A member has pressed a key; one with `dist-dtmf` presses it for all others, and controls nothing. */
   pressed(member: Member, digit: string): void {
-    if (!member.flags.has('dist-dtmf')) return;
+    if (!member.flags.has('dist-dtmf')) return pressControl(this, member, digit);
     const { digits, durationMs } = parseDigits(`${digit}@100`);
     for (const other of this.members.values())
       if (other !== member) void other.channel.leg.sendDigits(digits, durationMs);
@@ -177,13 +192,16 @@ export class Conference {
 
   #listenTo(member: Member): void {
     const { seat, talk, flags } = member;
+    if (member.held) return;
     const change = talk.push(seat.level);
     if (change === null) return;
+    member.gate();
     if (seat.speaks) this.raise({ ...memberHeaders(this, member), Action: `${change}-talking` });
     else if (change === 'start' && flags.has('mute-detect'))
       this.raise({ ...memberHeaders(this, member), Action: 'mute-detect' });
   }
 
+  /** Gives the floor to a member, or takes it from whoever has it. */
   #giveFloor(member: Member | null): void {
     this.floor = member;
     this.raise({ Action: 'floor-change', ...(member ? memberHeaders(this, member) : {}) });
@@ -198,6 +216,7 @@ export class Conference {
     this.#over = true;
     this.#options.onOver();
     this.#unsubscribe();
+    this.sounds.end();
     this.plays.end();
     await this.recordings.close();
     this.raise({ Action: 'conference-destroy' });

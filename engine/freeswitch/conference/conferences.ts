@@ -66,7 +66,7 @@ export class Conferences {
     const refusal = present ? refusalOf(present) : request.flags.has('join-only') ? 'does not exist' : null;
     if (refusal !== null) throw new Error(`conference ${request.name} ${refusal}`);
     if (present && !samePin(present.pin, request.pin)) throw new Error(`conference ${request.name} has another pin`);
-    const conference = present ?? this.#create(request);
+    const conference = present ?? this.#create(channel, request);
     return { conference, member: conference.add(channel, kept ?? ++this.#lastId, request.flags) };
   }
 
@@ -87,16 +87,18 @@ export class Conferences {
     this.#moving.delete(channel.uuid);
   }
 
-  #create({ name, profile, pin }: JoinRequest): Conference {
+  #create(channel: Channel, { name, profile, pin }: JoinRequest): Conference {
     const conference: Conference = new Conference(this.#core, {
       name,
       profile,
       pin,
+      music: channel.get('conference_moh_sound') ?? null,
       events: this.#events,
       onOver: () => {
         if (this.#open.get(name) === conference) this.#open.delete(name);
       },
     });
+    conference.maxMembers = Math.max(0, Math.trunc(Number(channel.get('conference_max_members') ?? 0)) || 0);
     this.#open.set(name, conference);
     return conference;
   }
@@ -113,8 +115,8 @@ function refusalOf(conference: Conference): string | null {
   return conference.maxMembers > 0 && conference.size >= conference.maxMembers ? 'is full' : null;
 }
 
-/** A conference without a pin takes anybody. */
-function samePin(wanted: string, given: string): boolean {
+/** Whether a pin is the one that is wanted; a conference without one takes anybody. */
+export function samePin(wanted: string, given: string): boolean {
   if (wanted === '') return true;
   const [one, other] = [wanted, given].map(pin => createHash('sha256').update(pin).digest());
   return one !== undefined && other !== undefined && timingSafeEqual(one, other);

@@ -61,7 +61,7 @@ export function memberHeaders(conference: Conference, member: Member): EslHeader
     Speak: String(seat.speaks),
     Talking: String(talk.talking && seat.speaks),
     'Mute-Detect': String(member.flags.has('mute-detect')),
-    Hold: 'false',
+    Hold: String(member.held),
     'Member-ID': String(member.id),
     'Member-Type': member.moderator ? 'moderator' : 'member',
     'Member-Ghost': String(member.ghost),

@@ -4,21 +4,9 @@ import { noMember, onMembers } from './command.ts';
 import type { Conference } from './conference.ts';
 import { isRoomName } from './conferences.ts';
 import type { Member } from './member.ts';
+import { setHearing, setSpeaking } from './mute.ts';
 
 const who = '<[member_id|all]|last|non_moderator>';
-
-function setSpeaking(member: Member, conference: Conference, on: boolean): string {
-  member.seat.speaks = on;
-  member.talk.reset();
-  conference.raiseAbout(member, on ? 'unmute-member' : 'mute-member');
-  return `+OK ${on ? 'unmute' : 'mute'} ${member.id}\n`;
-}
-
-function setHearing(member: Member, conference: Conference, on: boolean): string {
-  member.seat.hears = on;
-  conference.raiseAbout(member, on ? 'undeaf-member' : 'deaf-member');
-  return `+OK ${on ? 'undeaf' : 'deaf'} ${member.id}\n`;
-}
 
 /** Sends a member out; its channel lives on. */
 function dismiss(member: Member, conference: Conference, action: string): void {
@@ -50,14 +38,6 @@ export const memberCommands: ConferenceCommand[] = [
     conference.raiseAbout(member, 'dtmf-member', { Digits: digits.slice(0, 256) });
     return `+OK sent ${digits.slice(0, 256)} to ${member.id}\n`;
   }),
-  onMembers('energy', '<member_id|all|last|non_moderator> [<newval>]', (member, conference, [value]) => {
-    if (value !== undefined && /^\d{1,5}$/.test(value)) {
-      member.talk.energy = Number(value);
-      conference.raiseAbout(member, 'energy-level-member', { 'Energy-Level': value });
-    }
-    return `Energy ${member.id} = ${member.talk.energy}\n`;
-  }),
-  onMembers('saymember', '<member_id> <text>', () => '+OK (saymember) OK\n'),
   {
     name: 'relate',
     run: (conference, [one, other, how]) => {

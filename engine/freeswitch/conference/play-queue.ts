@@ -17,6 +17,8 @@ interface Item {
   file: string;
   source: FrameSource;
   queuedAt: number;
+  /** Whether its end is told. */
+  told: boolean;
 }
 
 /** Sounds that are played one after the other, to a whole conference or to one member. */
@@ -36,10 +38,10 @@ export class PlayQueue {
     return this.#waiting.length + (this.#current ? 1 : 0);
   }
 
-  /** Plays a sound after those that wait. False when there are too many. */
-  add(file: string, source: FrameSource): boolean {
+  /** Plays a sound after those that wait; nobody is told the end of one that nobody asked for. False when there are too many. */
+  add(file: string, source: FrameSource, told = true): boolean {
     if (this.size >= maxQueued) return false;
-    this.#waiting.push({ file, source, queuedAt: performance.now() });
+    this.#waiting.push({ file, source, queuedAt: performance.now(), told });
     if (!this.#current) this.#next();
     return true;
   }
@@ -92,6 +94,7 @@ export class PlayQueue {
    * looks for one file after the other.
    */
   #tell(item: Item, samples: number): void {
+    if (!item.told) return;
     this.#untold.push({ item, samples });
     if (!this.#timer) this.#tellDue();
   }

@@ -8,16 +8,17 @@ const settable = ['max_members', 'sound_prefix', 'caller_id_name', 'caller_id_nu
 
 /** One line of `list`: who it is, what it may do, and its volumes and energy. */
 export function memberLine(conference: Conference, member: Member): string {
-  const { channel, seat, talk } = member;
+  const { channel, seat, talk, volume } = member;
   const flags = [
     seat.hears && 'hear',
     seat.speaks && 'speak',
     talk.talking && seat.speaks && 'talking',
     conference.floor === member && 'floor',
     member.moderator && 'moderator',
+    member.held && 'hold',
     member.ghost && 'ghost',
   ].filter(flag => flag !== false);
-  return `${member.id};${channel.name};${channel.uuid};unknown;;${flags.join('|')};0;0;${talk.energy}\n`;
+  return `${member.id};${channel.name};${channel.uuid};unknown;;${flags.join('|')};${volume.in};${volume.out};${talk.energy}\n`;
 }
 
 function list(conference: Conference, [what]: string[]): string {
@@ -55,6 +56,18 @@ function setLocked(conference: Conference, on: boolean): string {
   conference.locked = on;
   conference.raiseAfterReply({ Action: on ? 'lock' : 'unlock' });
   return `+OK ${conference.name} ${on ? 'locked' : 'unlocked'}\n`;
+}
+
+/** `pin <keys>`: what whoever comes from now on must bring or press. */
+function setPin(conference: Conference, [pin, more]: string[]): string {
+  if (pin === undefined || more !== undefined || pin.length > 64) return '-ERR Invalid parameters:\n';
+  conference.pin = pin;
+  return `+OK Pin for conference ${conference.name} set: ${pin}\n`;
+}
+
+function clearPin(conference: Conference): string {
+  conference.pin = '';
+  return `+OK Pin for conference ${conference.name} deleted\n`;
 }
 
 /** `play <file> [async|<member id>]`, answered when the sound has been found and queued. */
@@ -101,5 +114,6 @@ export const roomCommands: ConferenceCommand[] = [
   { name: 'play', run: play },
   { name: 'stop', run: stop },
   { name: 'agc', run: () => 'agc <member_id|all|last|non_moderator> [<newval>]' },
-  { name: 'say', run: () => '-ERR (say) Error!\nsay <text>' },
+  { name: 'pin', run: setPin },
+  { name: 'nopin', run: conference => clearPin(conference) },
 ];

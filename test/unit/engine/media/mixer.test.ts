@@ -71,6 +71,31 @@ describe('the mixer of a conference', () => {
     assert.equal(heardBy(b), 5);
   });
 
+  it('makes a party louder or quieter for the others, within 16 bits, and takes the same out of what it hears', () => {
+    const { seats, mixer, next } = mixerWith(100, 20_000, 3);
+    const [a, b] = seats;
+    assert.ok(a && b);
+    Object.assign(a.gain, { said: 0.2 });
+    Object.assign(b.gain, { said: 4 });
+    assert.deepEqual(seats.map(heardBy), [32_767, 23, 32_767]);
+    assert.equal(mixer.all()[0], 32_767);
+    Object.assign(b.gain, { said: 1, heard: 2.3 });
+    next();
+    assert.deepEqual(seats.map(heardBy), [20_003, 53, 20_020]);
+  });
+
+  it('leaves a party out that is too faint, or out of the talk', () => {
+    const { seats, next } = mixerWith(1, 20, 300);
+    const [a, b] = seats;
+    assert.ok(a && b);
+    a.faint = true;
+    b.away = true;
+    assert.deepEqual(seats.map(heardBy), [300, 0, 0]);
+    a.faint = b.away = false;
+    next();
+    assert.deepEqual(seats.map(heardBy), [320, 301, 21]);
+  });
+
   it('keeps one party from hearing one other', () => {
     const { seats } = mixerWith(1, 20, 300);
     const [a, b] = seats;

@@ -15,11 +15,23 @@ describe('Tone detection', () => {
 
   it('hears a tone once when it holds, not when it is short', () => {
     const heard: number[] = [];
-    const detector = new ToneDetector([425, 1100], 100, frequency => heard.push(frequency));
-    for (let i = 0; i < 20; i++) detector.push(sine(1100, 160).subarray(0, 160));
-    detector.push(new Int16Array(160));
-    for (let i = 0; i < 3; i++) detector.push(sine(425, 160));
+    const detectors = [425, 1100].map(hz => new ToneDetector([hz], 100, () => heard.push(hz)));
+    const push = (frame: Int16Array) => detectors.forEach(one => one.push(frame));
+    for (let i = 0; i < 20; i++) push(sine(1100, 160));
+    push(new Int16Array(160));
+    for (let i = 0; i < 3; i++) push(sine(425, 160));
     assert.deepEqual(heard, [1100]);
+  });
+
+  it('hears tones that belong together only when all of them are there', () => {
+    let heard = 0;
+    const detector = new ToneDetector([480, 620], 100, () => (heard += 1));
+    const busy = sine(480, 160).map((sample, at) => (sample + (sine(620, 160)[at] ?? 0)) / 2);
+    for (const frame of [sine(480, 160), sine(620, 160), sine(1000, 160)])
+      for (let i = 0; i < 10; i++) detector.push(frame);
+    assert.equal(heard, 0);
+    for (let i = 0; i < 10; i++) detector.push(busy);
+    assert.equal(heard, 1);
   });
 
   it('a key tone consists of its two frequencies', () => {
