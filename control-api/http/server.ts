@@ -63,11 +63,16 @@ const countAddress =
     next();
   };
 
+const hintFor = (path: string): string => {
+  if (path.startsWith(`${VERSION_PREFIX}/auth/`))
+    return `Authentication has no version prefix: use ${path.slice(VERSION_PREFIX.length)}.`;
+  if (path.startsWith(VERSION_PREFIX) && path.endsWith('/ws'))
+    return 'This address speaks WebSocket: open it with ws:// or wss://.';
+  return 'There is no such endpoint.';
+};
+
 const notFound: RequestHandler = request => {
-  const hint = request.path.startsWith(`${VERSION_PREFIX}/auth/`)
-    ? `Authentication has no version prefix: use ${request.path.slice(VERSION_PREFIX.length)}.`
-    : 'There is no such endpoint.';
-  throw new PlatformError('ROUTE_NOT_FOUND', hint);
+  throw new PlatformError('ROUTE_NOT_FOUND', hintFor(request.path));
 };
 
 const fail =

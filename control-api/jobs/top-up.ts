@@ -6,25 +6,35 @@ import type { Db } from '../db.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Gives every account its monthly tokens that are due (accounts-and-plumbing 14.5), each by itself. Returns how many. */
-export const topUpAccounts = async (db: Db, now = new Date()): Promise<number> => {
+/**
+ * Gives every account its monthly tokens that are due (accounts-and-plumbing 14.5), each by itself: one that cannot be
+ * topped up is told, stays due, and holds up no other. Returns how many were.
+ */
+export const topUpAccounts = async (db: Db, log: Logger, now = new Date()): Promise<number> => {
   const due = await db('billing_accounts')
     .where('tm_next_topup', '<=', fromDate(now))
     .whereNull('tm_delete')
     .select<{ id: string }[]>('id');
   let count = 0;
-  for (const { id } of due)
-    await db.transaction(async trx => {
+  const one = (id: string): Promise<boolean> =>
+    db.transaction(async trx => {
       const query = queryOf(trx);
-      if (await topUp(query, await lockAccount(query, id), now)) count += 1;
+      return topUp(query, await lockAccount(query, id), now);
     });
+  for (const { id } of due) {
+    try {
+      if (await one(id)) count += 1;
+    } catch (error) {
+      log.error({ err: error, billing_account_id: id }, 'an account was not topped up; tried again in an hour');
+    }
+  }
   return count;
 };
 
 /** Tops accounts up, now and every hour (31). */
 export const startTopUp = (db: Db, log: Logger): { stop(): void } => {
   const sweep = (): void => {
-    topUpAccounts(db)
+    topUpAccounts(db, log)
       .then(accounts => accounts > 0 && log.info({ accounts }, 'accounts got the tokens of their month'))
       // The next hour tries again: an account that is due stays so.
       .catch((error: unknown) => log.warn({ err: error }, 'accounts not topped up'));

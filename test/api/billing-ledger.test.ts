@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
+import { pino } from 'pino';
 import { costOf, minutesOf, RATES, secondsBetween, SYSTEM_CUSTOMER } from '#contract/billing';
 import type { Call } from '#contract/call';
 import type { LiveEntry, LiveEventType } from '#contract/events';
@@ -25,6 +26,7 @@ const address = (type: Call['source']['type'], target: string): Call['source'] =
 });
 
 const later = (start: Timestamp, seconds: number): Timestamp => fromDate(new Date(toMillis(start) + seconds * 1000));
+const quiet = pino({ level: 'silent' });
 const START = '2026-03-01 10:00:00.000000';
 
 describe('the ledger of a customer (accounts-and-plumbing 14)', function () {
@@ -258,9 +260,9 @@ describe('the ledger of a customer (accounts-and-plumbing 14)', function () {
     const due = String(row['tm_next_topup']);
     assert.match(due, /-01 00:00:00\.000000$/);
     const at = (text: string): Date => new Date(toMillis(text));
-    await topUpAccounts(rig.db, new Date(toMillis(due) - 1));
+    await topUpAccounts(rig.db, quiet, new Date(toMillis(due) - 1));
     assert.deepEqual(await balanceOf(customer), [70, 0]);
-    await Promise.all([topUpAccounts(rig.db, at(due)), topUpAccounts(rig.db, at(due))]);
+    await Promise.all([topUpAccounts(rig.db, quiet, at(due)), topUpAccounts(rig.db, quiet, at(due))]);
     assert.deepEqual(await balanceOf(customer), [100, 0]);
     const given = (await entriesOf(customer)).filter(each => each['reference_type'] === 'monthly_allowance');
     assert.deepEqual(
@@ -272,6 +274,31 @@ describe('the ledger of a customer (accounts-and-plumbing 14)', function () {
     assert.ok(String(topped['tm_next_topup']) > due && String(topped['tm_next_topup']).endsWith('-01 00:00:00.000000'));
     assert.deepEqual(await balanceOf(other), [100, 0]);
     assert.equal((await rig.db('billing_accounts').where('customer_id', other).first<Json>())['tm_next_topup'], null);
+  });
+
+  it('an account that cannot be topped up is told, stays due, and holds up no other', async () => {
+    const [broken, other] = [await payer(), await payer()];
+    const told: string[] = [];
+    const log = pino({}, { write: (line: string) => void told.push(line) });
+    await rig.db.raw(`create function refuse_top_up() returns trigger language plpgsql as
+      $$ begin raise exception 'no room for this entry'; end $$`);
+    await rig.db.raw(`create trigger refuse_top_up before insert on billings for each row
+      when (new.customer_id = '${broken}') execute function refuse_top_up()`);
+    await rig.db('billing_accounts').whereIn('customer_id', [broken, other]).update({ tm_next_topup: START });
+    await drain(broken, 10);
+    await drain(other, 20);
+    await topUpAccounts(rig.db, log, new Date('2026-03-02T00:00:00Z'));
+    assert.deepEqual(
+      [await balanceOf(broken), await balanceOf(other)],
+      [
+        [10, 0],
+        [100, 0],
+      ],
+    );
+    assert.match(told.join(''), /no room for this entry/);
+    await rig.db.raw('drop trigger refuse_top_up on billings');
+    await topUpAccounts(rig.db, log, new Date('2026-03-02T00:00:00Z'));
+    assert.deepEqual(await balanceOf(broken), [100, 0]);
   });
 
   it('whatever happens in whatever order: entries sum up to the balance, and tokens are never negative', async () => {
@@ -300,7 +327,7 @@ describe('the ledger of a customer (accounts-and-plumbing 14)', function () {
             await rig.db('billing_accounts').where('customer_id', customer).update({ tm_next_topup: START });
             const entries = await entriesOf(customer);
             const before = entries.some(each => each['reference_type'] === 'monthly_allowance' && each !== entries[0]);
-            await topUpAccounts(rig.db, new Date('2026-03-02T00:00:00Z'));
+            await topUpAccounts(rig.db, quiet, new Date('2026-03-02T00:00:00Z'));
             if (!before) token = 100; // the same month gives its tokens once
           } else if (one.do === 'sms') {
             for (const _ of one.again ? [1, 2] : [1]) await buy(customer, id, 'sms', one.units);

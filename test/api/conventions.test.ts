@@ -85,6 +85,13 @@ describe('conventions of the API', () => {
       assert.match(String((answer.body['error'] as Record<string, unknown>)['message']), /\/auth\/login/);
     });
 
+    it('an address that speaks WebSocket says so to whoever opens it without', async () => {
+      for (const path of ['/v1.0/ws', '/v1.0/service_agents/ws']) {
+        const answer = await api.request('GET', path);
+        assert.match(String((answer.body['error'] as Record<string, unknown>)['message']), /wss:\/\//);
+      }
+    });
+
     for (const path of ['flows', 'extensions', 'numbers', 'calls', 'groupcalls', 'activeflows', 'accesskeys']) {
       it(`an id of ${path} that is no UUID is INVALID_ID`, async () => {
         const answer = await api.request('GET', `/v1.0/${path}/17`);
