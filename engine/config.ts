@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -13,6 +14,17 @@ const portOrOff = z.union([z.literal('off').transform(() => undefined), port]).o
 const paths = z
   .string()
   .transform(text => text.split(',').map(path => path.trim()))
+  .optional();
+
+const isNameServer = (text: string): boolean => {
+  const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return isIP(text) !== 0 || (isIP(bracketed ?? plain ?? '') !== 0 && Number(port) > 0 && Number(port) < 65_536);
+};
+
+const nameServers = z
+  .string()
+  .transform(text => text.split(',').map(one => one.trim()))
+  .refine(list => list.every(isNameServer), 'must be IP addresses, with a port or without')
   .optional();
 
 const portRange = z
@@ -39,6 +51,9 @@ export const settingsSchema = z.object({
     .enum(['yes', 'no'])
     .default('yes')
     .describe('Whether SIP servers that are called over TLS have to prove their name.'),
+  SIP_RESOLVER: nameServers.describe(
+    'DNS servers that are asked for SIP servers, such as 192.0.2.53 or [2001:db8::53]:5353, separated by commas; those of the system without any.',
+  ),
   SIP_DOMAIN: z.string().min(1).default('trunkline.localhost').describe('Domain under which extensions register.'),
   RTP_PORTS: portRange.default([20000, 24999]).describe('UDP ports for audio, first and last.'),
   ADVERTISED_ADDRESS: z
@@ -92,6 +107,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     host: env.HOST,
     advertisedAddress: env.ADVERTISED_ADDRESS,
     sipPort: env.SIP_PORT,
+    nameServers: env.SIP_RESOLVER,
     sipPorts: { tls: env.SIP_TLS_PORT, ws: env.SIP_WS_PORT, wss: env.SIP_WSS_PORT },
     tls: {
       files: env.SIP_TLS_CERT?.map((cert, at) => ({ cert, key: env.SIP_TLS_KEY?.[at] ?? '' })) ?? [],

@@ -13,6 +13,8 @@ export interface EngineConfig {
   advertisedAddress?: string;
   /** SIP port for phones and trunks, UDP and TCP; 0 = any. */
   sipPort: number;
+  /** DNS servers to ask for SIP servers; those of the system without any. */
+  nameServers?: string[];
   /** Ports for SIP over TLS, WS and WSS; 0 = any, none without one. */
   sipPorts?: ExtraPorts;
   /** Needed with a TLS or WSS port. */
@@ -69,6 +71,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
   const ports = config.sipPorts;
   const sip = await startSipServer({
     ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, bans, log },
+    nameServers: config.nameServers,
   }).catch((error: unknown) => {
     certificates?.stop();
     throw error;

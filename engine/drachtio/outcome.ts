@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { listOf } from '../sip/grammar.ts';
 import type { Hop, Source } from '../sip/hop.ts';
 import { cseqOf, headerOf, headersOf, newTag, responseTo, type SipRequest, type SipResponse } from '../sip/message.ts';
+import { NameError } from '../sip/resolver.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceOwn } from './announce.ts';
 import { runHeld } from './dialogs.ts';
@@ -39,17 +40,18 @@ function watch(core: Core, outgoing: Outgoing): void {
   transaction.on('timeout', () => failed(core, outgoing, 408));
   transaction.on('error', error => {
     core.log.info({ err: error, call_id: headerOf(transaction.request, 'call-id') }, 'request could not be delivered');
-    failed(core, outgoing, 503);
+    // A name that leads nowhere is said, so that whoever reads why a call failed sees which.
+    failed(core, outgoing, 503, error instanceof NameError ? error.message : undefined);
   });
 }
 
 /** Nobody answered, or nobody could be asked: the application gets a response of the server's own (RFC 3261 8.1.3.1). */
-function failed(core: Core, outgoing: Outgoing, status: number): void {
+function failed(core: Core, outgoing: Outgoing, status: number, reason?: string): void {
   if (outgoing.final !== undefined) return;
   const { request, hop } = outgoing.transaction;
   const to = `${headerOf(request, 'to') ?? ''};tag=${newTag()}`;
   const known = tagOf(headerOf(request, 'to')) !== undefined;
-  const response = responseTo(request, status, undefined, known ? {} : { To: to });
+  const response = responseTo(request, status, reason, known ? {} : { To: to });
   conclude(core, outgoing, status);
   outgoing.own?.(response);
   if (outgoing.app) announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);

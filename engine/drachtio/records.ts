@@ -3,7 +3,7 @@ import type { SipLog } from '../sip/log.ts';
 import type { SipRequest, SipResponse } from '../sip/message.ts';
 import type { SipStack } from '../sip/stack.ts';
 import type { Alarms } from '../sip/timers.ts';
-import type { ClientTransaction } from '../sip/transactions/client.ts';
+import type { SentRequest } from '../sip/sent-request.ts';
 import type { ServerTransaction } from '../sip/transactions/server.ts';
 import type { App, Apps } from './app.ts';
 import type { Dialogs } from './dialogs.ts';
@@ -75,7 +75,7 @@ export interface Incoming {
 /** A request of an application, or of the server itself, on its way. */
 export interface Outgoing {
   id: string;
-  transaction: ClientTransaction;
+  transaction: SentRequest;
   /** Undefined for a request of the server itself. */
   app: App | undefined;
   /** Hears the responses to a request of the server itself. */

@@ -35,6 +35,8 @@ export interface SipServerConfig {
   timers?: Partial<SipTimers>;
   /** Whose requests are dropped. */
   bans?: BanList;
+  /** DNS servers to ask for SIP servers; those of the system without any. */
+  nameServers?: string[];
   log?: SipLog;
 }
 
@@ -117,8 +119,8 @@ async function startStack(config: SipServerConfig): Promise<SipStack> {
       const extra = config.ports?.[transport];
       if (extra !== undefined) listeners.push({ transport, host: config.host, port: extra });
     }
-    const { timers, log, advertisedAddress, certificates, bans } = config;
-    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates, bans });
+    const { timers, log, advertisedAddress, certificates, bans, nameServers } = config;
+    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates, bans, nameServers });
     try {
       await stack.start();
       return stack;

@@ -1,4 +1,3 @@
-import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP, isIPv6 } from 'node:net';
 import { listOf } from './grammar.ts';
 import { headersOf, type SipRequest } from './message.ts';
@@ -18,6 +17,8 @@ export interface Hop {
   transport: Transport;
   host: string;
   port: number;
+  /** Its URI says neither transport nor port: the name's own records may choose another transport (RFC 3263 4.1). */
+  open?: boolean;
   /** The name `host` was resolved from, which the certificate of a TLS peer has to bear (RFC 5922 7.2). */
   name?: string;
 }
@@ -46,7 +47,9 @@ export function hopOfUri(text: string, wanted?: Transport): Hop | undefined {
   const named = uri.params.get('transport')?.toLowerCase() || undefined;
   const transport = wanted ?? (uri.scheme === 'sips' ? SECURE[named ?? 'tcp'] : (named ?? 'udp'));
   if (transport === undefined || !isTransport(transport)) return undefined;
-  return { transport, host: uri.params.get('maddr') || uri.host, port: uri.port ?? 0 };
+  const host = uri.params.get('maddr') || uri.host;
+  const open = wanted === undefined && named === undefined && uri.port === undefined && literalOf(host) === undefined;
+  return { transport, host, port: uri.port ?? 0, ...(open && { open }) };
 }
 
 /** Topmost Route, else the request URI (RFC 3261 8.1.2). */
@@ -65,38 +68,8 @@ export function literalOf(host: string): string | undefined {
   return isLocalName(host) ? '127.0.0.1' : undefined;
 }
 
-/** A hop with address and port (RFC 3263: SRV when no port is given, then A or AAAA). Rejects when the name is unknown. */
-export async function resolveHop(hop: Hop): Promise<Hop> {
-  const literal = literalOf(hop.host);
-  if (literal !== undefined) return { ...hop, host: literal, port: hop.port || defaultPort(hop.transport) };
-  const named = hop.port === 0 ? await serviceOf(hop) : hop;
-  const found = await lookup(named.host, { family: 4 });
-  return { ...hop, name: hop.host, host: found.address, port: named.port || defaultPort(hop.transport) };
-}
-
-const REMEMBER_MS = 30_000;
-const MOST_NAMES = 1000;
-const names = new Map<string, { at: number; found: Promise<Hop> }>();
-
-/** resolveHop with a memory of half a minute, so that repeats and the ACK of a request go where the request went. */
-export function resolveHopOnce(hop: Hop): Promise<Hop> {
-  const key = `${hop.transport} ${hop.host}:${hop.port}`;
-  const known = names.get(key);
-  if (known && Date.now() - known.at < REMEMBER_MS) return known.found;
-  if (names.size >= MOST_NAMES) names.clear();
-  const found = resolveHop(hop);
-  names.set(key, { at: Date.now(), found });
-  return found;
-}
-
-/** RFC 3263 4.1, RFC 7118 5.2.4. */
-const SERVICE: Readonly<Record<Transport, string>> = {
-  ...{ udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp', ws: '_sip._ws', wss: '_sips._ws' },
-};
-
-async function serviceOf(hop: Hop): Promise<{ host: string; port: number }> {
-  // A name without SRV records is the ordinary case, and the A record answers for it.
-  const records = await resolveSrv(`${SERVICE[hop.transport]}.${hop.host}`).catch(() => []);
-  const best = records.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight)[0];
-  return best ? { host: best.name, port: best.port } : hop;
-}
+/** The same hop at that address, with a port (RFC 3261 19.1.2). */
+export const addressed = ({ transport, port, name }: Hop, address: string): Hop => ({
+  ...{ transport, host: address, port: port || defaultPort(transport) },
+  ...(name !== undefined && { name }),
+});

@@ -1,5 +1,5 @@
 import { localAddressFor } from './addresses.ts';
-import { defaultPort, literalOf, resolveHopOnce, type Hop, type Transport } from './hop.ts';
+import { addressed, defaultPort, literalOf, type Hop, type Transport } from './hop.ts';
 import { serialize, type SipMessage } from './message.ts';
 import type { Carrier, Ears } from './transports/carrier.ts';
 import { StreamCarrier } from './transports/stream.ts';
@@ -23,7 +23,7 @@ export interface LayerOptions {
   certificates?: Certificates;
 }
 
-/** The transport layer (RFC 3261 18): one carrier per listener, names resolved on the way out. */
+/** The transport layer (RFC 3261 18): one carrier per listener. */
 export class TransportLayer {
   readonly #listeners: SipListener[];
   readonly #hear: Omit<Ears, 'localAddress'>;
@@ -101,28 +101,23 @@ export class TransportLayer {
     );
   }
 
+  /** Whether a listener of ours speaks that transport, and to that address. */
+  reaches(transport: Transport, address?: string): boolean {
+    return this.#carriers.some(one => one.transport === transport && (address === undefined || one.reaches(address)));
+  }
+
+  /** To a hop with an address; `failed` is called later, never before this returns. */
   send(message: SipMessage, hop: Hop, failed: (error: Error) => void): void {
-    const data = serialize(message);
     const address = literalOf(hop.host);
-    if (address !== undefined)
-      return this.#transmit(data, { ...hop, host: address, port: hop.port || defaultPort(hop.transport) }, failed);
-    resolveHopOnce(hop).then(
-      resolved => this.#transmit(data, resolved, failed),
-      (error: unknown) => failed(new Error(`cannot resolve ${hop.host}`, { cause: error })),
-    );
-  }
-
-  #transmit(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
     const carrier = this.#carrier(hop);
-    if (carrier) carrier.send(data, hop, failed);
-    else setImmediate(failed, new Error(`no ${hop.transport} listener for ${hop.host}`));
+    if (address === undefined) setImmediate(failed, new Error(`${hop.host} is no address`));
+    else if (!carrier) setImmediate(failed, new Error(`no ${hop.transport} listener for ${hop.host}`));
+    else carrier.send(serialize(message), addressed(hop, address), failed);
   }
 
-  /** Only for hops that need no name look-up: the others have already been answered by somebody. */
   probe(hop: Hop, refused: (error: Error) => void): void {
     const address = literalOf(hop.host);
-    if (address !== undefined)
-      this.#carrier(hop)?.probe({ ...hop, host: address, port: hop.port || defaultPort(hop.transport) }, refused);
+    if (address !== undefined) this.#carrier(hop)?.probe(addressed(hop, address), refused);
   }
 
   connected(hop: Hop): boolean {

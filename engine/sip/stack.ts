@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { BanList } from './ban-list.ts';
 import { formatHostPort } from './grammar.ts';
-import { hopOfRequest, type Hop, type Source, type Transport } from './hop.ts';
+import { hopOfRequest, literalOf, type Hop, type Source, type Transport } from './hop.ts';
 import { TransportLayer, type LayerOptions, type SipListener } from './layer.ts';
 import { silentLog, type SipLog } from './log.ts';
 import {
@@ -17,6 +17,8 @@ import {
   type SipResponse,
 } from './message.ts';
 import type { Parsed } from './parser.ts';
+import { Resolver } from './resolver.ts';
+import { SentRequest, type Road, type Way } from './sent-request.ts';
 import { defaultTimers, type SipTimers } from './timers.ts';
 import type { ClientTransaction } from './transactions/client.ts';
 import { InviteClientTransaction } from './transactions/invite-client.ts';
@@ -32,7 +34,7 @@ export type { Hop, Source, Transport } from './hop.ts';
 export type { SipListener } from './layer.ts';
 export type { SipLog } from './log.ts';
 export type { SipTimers } from './timers.ts';
-export type { ClientTransaction } from './transactions/client.ts';
+export type { SentRequest } from './sent-request.ts';
 export type { ServerTransaction } from './transactions/server.ts';
 export {
   headerOf,
@@ -55,6 +57,8 @@ export interface SipStackOptions extends LayerOptions {
   log?: SipLog;
   /** Whose requests are dropped. */
   bans?: BanList;
+  /** DNS servers to ask for the names of others; those of the system without any. */
+  nameServers?: string[];
 }
 
 interface StackEvents {
@@ -66,6 +70,10 @@ interface StackEvents {
 
 /** RFC 3261 18.1.1, where the path MTU is unknown. */
 const LARGEST_DATAGRAM = 1300;
+/** In which a connection has to stand before a datagram is sent in its place. */
+const CONNECT_MS = 1000;
+/** Of a request whose URI leads to no transport of ours. */
+const NOWHERE: Hop = { transport: 'udp', host: '', port: 0 };
 const REMEMBER_MS = 300_000;
 const MOST_REMEMBERED = 10_000;
 
@@ -88,7 +96,10 @@ export class SipStack extends EventEmitter<StackEvents> {
   readonly #accepted = new Map<string, InviteServerTransaction>();
   /** Peers that do not take TCP, and until when that is believed. */
   readonly #noTcp = new Map<string, number>();
+  readonly #sent = new Set<SentRequest>();
+  readonly #resolver: Resolver;
   readonly #wire: Wire;
+  readonly #road: Road;
 
   constructor(options: SipStackOptions) {
     super();
@@ -104,6 +115,13 @@ export class SipStack extends EventEmitter<StackEvents> {
       connected: hop => this.#layer.connected(hop),
       probe: (hop, refused) => this.#layer.probe(hop, refused),
     };
+    const reaches = (transport: Transport, address?: string): boolean => this.#layer.reaches(transport, address);
+    this.#resolver = new Resolver({ servers: options.nameServers, reaches, log: this.#log });
+    this.#road = {
+      ...{ timers: this.timers, connected: this.#wire.connected, begin: this.#begin.bind(this) },
+      ...{ aim: this.#aim.bind(this), waysTo: this.#waysTo.bind(this), failed: this.#failed.bind(this) },
+      answered: ({ hop }) => this.#resolver.trust(hop),
+    };
   }
 
   /** The listeners with their actual ports, after start. (`listeners` is taken: EventEmitter has a method of that name.) */
@@ -117,7 +135,7 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   async stop(): Promise<void> {
-    for (const one of [...this.#clients.values(), ...this.#servers.values()]) one.end();
+    for (const one of [...this.#sent, ...this.#servers.values()]) one.end();
     await this.#layer.stop();
   }
 
@@ -140,44 +158,71 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   /**
-   * Sends a request in a new client transaction: to `nextHop`, else the topmost Route, else the request URI. Adds Via
-   * and Max-Forwards. From, To, Call-ID and CSeq are the caller's. Failures come as events, later.
+   * Sends a request: to `nextHop`, else the topmost Route, else the request URI; where that is a name, to one of its servers
+   * after the other. Adds Via and Max-Forwards. From, To, Call-ID and CSeq are the caller's. Failures come as events, later.
    */
-  request(request: SipRequest, options: { nextHop?: Hop; transport?: Transport } = {}): ClientTransaction {
-    const hop = options.nextHop ?? hopOfRequest(request, options.transport);
+  request(request: SipRequest, options: { nextHop?: Hop; transport?: Transport } = {}): SentRequest {
+    const hop = options.nextHop ?? hopOfRequest(request, options.transport) ?? NOWHERE;
+    const sent = new SentRequest(request, hop, this.#road);
+    this.#sent.add(sent);
+    sent.once('ended', () => this.#sent.delete(sent));
+    return sent;
+  }
+
+  #begin(request: SipRequest, hop: Hop): ClientTransaction {
     const branch = newBranch();
-    const wanted = hop ?? { transport: 'udp' as const, host: '', port: 0 };
-    this.#stamp(request, wanted, branch);
-    const target = this.#roomier(request, wanted) ?? wanted;
-    if (target !== wanted) this.#stamp(request, target, branch);
+    const copy = { ...request };
+    this.#stamp(copy, hop, branch);
     const Kind = request.method === 'INVITE' ? InviteClientTransaction : NonInviteClientTransaction;
-    const transaction = new Kind(request, branch, target, hop ? this.#wire : unreachable(this.#wire));
+    const transaction = new Kind(copy, branch, hop, this.#wire);
     const key = `${branch} ${request.method}`;
     this.#clients.set(key, transaction);
     transaction.once('ended', () => this.#clients.delete(key));
-    if (target !== wanted) transaction.fallBackOn(wanted, () => this.#refused(transaction.request, wanted, branch));
-    transaction.start();
     return transaction;
   }
 
-  /** TCP for what may not fit one datagram, unless that peer is known to refuse it (RFC 3261 18.1.1). */
-  #roomier(request: SipRequest, hop: Hop): Hop | undefined {
-    const tcp: Hop = { ...hop, transport: 'tcp' };
-    if (hop.transport !== 'udp' || hop.host === '' || !this.#layer.localFor(tcp)) return undefined;
-    if (serialize(request).length <= LARGEST_DATAGRAM) return undefined;
-    return (this.#noTcp.get(`${hop.host}:${hop.port}`) ?? 0) > Date.now() ? undefined : tcp;
+  #aim(transaction: ClientTransaction, hop: Hop): void {
+    transaction.aim(hop);
+    this.#stamp(transaction.request, hop, transaction.branch);
   }
 
-  #refused(request: SipRequest, hop: Hop, branch: string): void {
+  #waysTo(hop: Hop, request: SipRequest): Way[] | Promise<Way[]> {
+    if (hop === NOWHERE) return [];
+    const roomier = (found: Hop[]): Way[] => found.flatMap(one => this.#roomier(request, one));
+    if (literalOf(hop.host) !== undefined) return roomier([hop]);
+    return this.#resolver.waysTo(hop, headerOf(request, 'call-id') ?? '').then(roomier);
+  }
+
+  /** TCP first for what may not fit one datagram, unless that peer is known to refuse it (RFC 3261 18.1.1). */
+  #roomier(request: SipRequest, hop: Hop): Way[] {
+    const tcp: Hop = { ...hop, transport: 'tcp' };
+    const fits = hop.transport !== 'udp' || serialize(request).length <= LARGEST_DATAGRAM;
+    const refused = (this.#noTcp.get(`${hop.host}:${hop.port}`) ?? 0) > Date.now();
+    return fits || refused || !this.#layer.localFor(tcp) ? [{ hop }] : [{ hop: tcp, connectMs: CONNECT_MS }, { hop }];
+  }
+
+  #failed({ hop, connectMs }: Way, seconds?: number): void {
+    if (connectMs === undefined) return this.#resolver.avoid(hop, seconds);
     if (this.#noTcp.size >= MOST_REMEMBERED) this.#noTcp.clear();
     this.#noTcp.set(`${hop.host}:${hop.port}`, Date.now() + REMEMBER_MS);
-    this.#stamp(request, hop, branch);
   }
 
   /** Sends without state: ACK to a 2xx and the like. Adds Via (if absent) and Max-Forwards. */
   send(message: SipMessage, hop: Hop): void {
+    if (literalOf(hop.host) !== undefined) return this.#transmit(message, hop);
+    this.#resolver.waysTo(hop, headerOf(message, 'call-id') ?? '').then(
+      ([first = hop]) => this.#transmit(message, first),
+      (error: unknown) => this.#notSent(hop, error),
+    );
+  }
+
+  #transmit(message: SipMessage, hop: Hop): void {
     if (isRequest(message) && headerOf(message, 'via') === undefined) this.#stamp(message, hop, newBranch());
-    this.#layer.send(message, hop, error => this.#log.debug({ err: error, hop }, 'stateless message not sent'));
+    this.#layer.send(message, hop, error => this.#notSent(hop, error));
+  }
+
+  #notSent(hop: Hop, error: unknown): void {
+    this.#log.debug({ err: error, hop }, 'stateless message not sent');
   }
 
   /** Sends somebody else's request on without state: an ACK that came by (RFC 3261 16.6). */
@@ -209,7 +254,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.#log.debug({ error: parsed.error, from: source.address }, 'malformed message');
     this.#bans?.countMalformed(source.address);
     const broken = parsed.message;
-    if (broken && isRequest(broken) && broken.method !== 'ACK' && topVia(broken))
+    if (broken && isRequest(broken) && broken.method !== 'ACK' && headerOf(broken, 'via') !== undefined)
       this.#refuse(broken, source, parsed.status);
   }
 
@@ -295,21 +340,20 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 }
 
-const unreachable = (wire: Wire): Wire => ({
-  ...wire,
-  send: (_message, _hop, failed) => void setImmediate(failed, new Error('no usable next hop')),
-});
-
-/** RFC 3261 17.2.3: branch and sent-by; without the magic cookie what RFC 2543 compared. */
+/**
+ * RFC 3261 17.2.3: branch and sent-by; without the magic cookie, or with nothing behind it, what RFC 2543 compared. The
+ * Call-ID is looked at in any case: a branch that somebody else has thought up as well is no repetition.
+ */
 function serverKey(request: SipRequest): string {
   const via = topVia(request);
   const branch = via?.params.get('branch') ?? '';
   const sentBy = `${via?.host ?? ''}:${via?.port ?? 0}`;
-  if (branch.startsWith('z9hG4bK')) return `${branch} ${sentBy}`;
-  return [headerOf(request, 'call-id'), tagOf(headerOf(request, 'from')), cseqOf(request)?.number, sentBy, branch].join(
-    ' ',
-  );
+  const callId = headerOf(request, 'call-id') ?? '';
+  if (branch.length > COOKIE.length && branch.startsWith(COOKIE)) return `${branch} ${sentBy} ${callId}`;
+  return [callId, tagOf(headerOf(request, 'from')), cseqOf(request)?.number, sentBy, branch].join(' ');
 }
+
+const COOKIE = 'z9hG4bK';
 
 /** What a 2xx to INVITE and its ACK have in common. */
 function ackKey(message: SipMessage): string {

@@ -160,7 +160,10 @@ export class OutgoingLeg extends Leg {
       } catch (error) {
         const { next } = target;
         if (!next || !this.#goesOn(error as SipError)) throw error;
-        this.log.info({ error: String(error), next: next.uri }, 'dialling the next route');
+        this.log.info(
+          { error: String(error), said: (error as SipError).reason, next: next.uri },
+          'dialling the next route',
+        );
         target = next;
         this.#early = undefined;
         this.emit('rerouted');
@@ -270,7 +273,7 @@ export class OutgoingLeg extends Leg {
     this.sipStatus = error.status ?? 0;
     const cause = this.#cause ?? causeOf(error);
     this.log.info(
-      { cause, status: error.status, error: error.status ? undefined : String(error) },
+      { cause, status: error.status, said: error.reason, error: error.status ? undefined : String(error) },
       'the call was not answered',
     );
     if (this.dialog) void this.release(cause);

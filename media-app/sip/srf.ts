@@ -63,6 +63,8 @@ export interface UacProgress {
 /** How a failed `createUAC` says what the far end answered. */
 export interface SipError extends Error {
   status?: number;
+  /** What the far end, or the SIP server in its place, said. */
+  reason?: string;
   res?: SipResponse;
 }
 

@@ -2,7 +2,7 @@ import { headerOf, newTag, responseTo, type SipRequest, type SipResponse } from 
 import type { Hop, Source } from '../../sip/hop.ts';
 import type { SipStack } from '../../sip/stack.ts';
 import { Alarms } from '../../sip/timers.ts';
-import type { ClientTransaction } from '../../sip/transactions/client.ts';
+import type { SentRequest } from '../../sip/sent-request.ts';
 
 /** What a branch has to tell the proxy it belongs to. */
 export interface BranchEars {
@@ -18,7 +18,7 @@ const TIMER_C_MS = 185_000;
 /** One target of a proxied request. */
 export class Branch {
   readonly request: SipRequest;
-  readonly #transaction: ClientTransaction;
+  readonly #transaction: SentRequest;
   readonly #ears: BranchEars;
   readonly #alarms = new Alarms();
   #over = false;

@@ -4,9 +4,7 @@ import { headerOf, newRequest, type HeaderInput, type SipRequest, type SipRespon
 import { Alarms } from '../timers.ts';
 import type { Wire } from './wire.ts';
 
-const CONNECT_MS = 1000;
-
-interface ClientEvents {
+export interface ClientEvents {
   response: [SipResponse, Source];
   timeout: [];
   error: [Error];
@@ -19,7 +17,7 @@ export type CancelResult = {
 };
 
 /**
- * A request of ours (RFC 3261 17.1). Emits 'response' for every response the user has to see, then at most one of
+ * A request of ours by one way (RFC 3261 17.1). Emits 'response' for every response the user has to see, then at most one of
  * 'timeout' (nobody answered) and 'error' (it could not be delivered), and 'ended' when it is forgotten.
  */
 export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
@@ -30,9 +28,6 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
   protected readonly wire: Wire;
   protected readonly alarms = new Alarms();
   protected reliable: boolean;
-  /** The way to take when the first cannot be gone. */
-  #spare: Hop | undefined;
-
   constructor(request: SipRequest, branch: string, hop: Hop, wire: Wire) {
     super();
     this.request = request;
@@ -42,33 +37,16 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     this.reliable = hop.transport !== 'udp';
   }
 
-  /**
-   * A way to fall back on when `hop` refuses or no connection stands within a second (RFC 3261 18.1.1). `moved` puts it
-   * into the request's Via. Call it before `start`.
-   */
-  fallBackOn(spare: Hop, moved: () => void): void {
-    this.#spare = spare;
-    this.#moved = moved;
-    this.alarms.set('connect', CONNECT_MS, () => {
-      if (!this.wire.connected(this.hop)) this.fail(new Error('no connection in time'));
-    });
+  /** Goes there instead; only before `start`. */
+  aim(hop: Hop): void {
+    this.hop = hop;
+    this.reliable = hop.transport !== 'udp';
   }
 
-  #moved: () => void = () => undefined;
-
-  /** An answer has come by this way: it is the right one. */
-  protected arrived(): void {
-    this.#spare = undefined;
-    this.alarms.clear('connect');
-  }
-
-  #fallBack(spare: Hop): void {
-    this.#spare = undefined;
-    this.alarms.clearAll();
-    this.hop = spare;
-    this.reliable = spare.transport !== 'udp';
-    this.#moved();
-    this.start();
+  /** Says no more of its own accord: another way has been taken. An INVITE that is heard of after all is cancelled. */
+  abandon(): void {
+    this.cancel();
+    this.alarms.clear('A', 'E');
   }
 
   abstract start(): void;
@@ -91,7 +69,6 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
 
   protected fail(error: Error): void {
     if (this.finished) return;
-    if (this.#spare) return this.#fallBack(this.#spare);
     this.end();
     if (this.listenerCount('error') > 0) this.emit('error', error);
     else this.emit('timeout');

@@ -8,7 +8,8 @@ type State = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated';
 export class InviteClientTransaction extends ClientTransaction {
   #state: State = 'calling';
   #ack: SipRequest | undefined;
-  #heldCancel: SipRequest | undefined;
+  /** Further headers of a CANCEL that waits for a provisional response. */
+  #heldCancel: HeaderInput | undefined;
   #cancelled = false;
 
   get finished(): boolean {
@@ -32,7 +33,6 @@ export class InviteClientTransaction extends ClientTransaction {
 
   receive(response: SipResponse, source: Source): void {
     if (this.#state === 'terminated') return;
-    this.arrived();
     if (response.status < 200) this.#provisional(response, source);
     else if (response.status < 300) this.#success(response, source);
     else this.#failure(response, source);
@@ -43,7 +43,7 @@ export class InviteClientTransaction extends ClientTransaction {
     this.#state = 'proceeding';
     this.alarms.clear('A');
     if (!this.#cancelled) this.alarms.clear('B');
-    if (this.#heldCancel) this.#sendCancel(this.#heldCancel);
+    if (this.#heldCancel) this.#sendCancel(this.#cancelWith(this.#heldCancel));
     this.#heldCancel = undefined;
     this.emit('response', response, source);
   }
@@ -79,12 +79,16 @@ export class InviteClientTransaction extends ClientTransaction {
 
   override cancel(headers: HeaderInput = {}): CancelResult | undefined {
     if (this.finished) return undefined;
-    const request = companion('CANCEL', this.request, headerOf(this.request, 'to') ?? '', headers);
+    const request = this.#cancelWith(headers);
     const held = this.#state === 'calling';
     this.#cancelled = true;
-    if (held) this.#heldCancel = request;
+    if (held) this.#heldCancel = headers;
     else this.#sendCancel(request);
     return { request, held };
+  }
+
+  #cancelWith(headers: HeaderInput): SipRequest {
+    return companion('CANCEL', this.request, headerOf(this.request, 'to') ?? '', headers);
   }
 
   /** The CANCEL is repeated like any non-INVITE until the INVITE ends; give up after 64*T1 (RFC 3261 9.1). */

@@ -30,7 +30,6 @@ export class NonInviteClientTransaction extends ClientTransaction {
 
   receive(response: SipResponse, source: Source): void {
     if (this.finished) return;
-    this.arrived();
     if (response.status < 200) this.#state = 'proceeding';
     else this.#complete();
     this.emit('response', response, source);

@@ -6,7 +6,7 @@ import {
   newTag,
   responseTo,
   SipStack,
-  type ClientTransaction,
+  type SentRequest,
   type SipRequest,
   type SipResponse,
   type Source,
@@ -14,7 +14,7 @@ import {
 
 const listeners = (['udp', 'tcp'] as const).map(transport => ({ transport, host: '127.0.0.1', port: 0 }));
 
-const response = (transaction: ClientTransaction): Promise<[SipResponse, Source]> =>
+const response = (transaction: SentRequest): Promise<[SipResponse, Source]> =>
   new Promise((resolve, reject) => {
     transaction.once('response', (...it) => resolve(it));
     transaction.once('error', reject);

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import { listOf } from '../../../../engine/sip/grammar.ts';
-import { hopOfUri, resolveHop } from '../../../../engine/sip/hop.ts';
+import { hopOfUri } from '../../../../engine/sip/hop.ts';
 import { formatUri, parseNameAddr, parseUri, tagOf } from '../../../../engine/sip/uri.ts';
 import { formatVia, parseVia } from '../../../../engine/sip/via.ts';
 
@@ -65,7 +65,7 @@ describe('sip uris and addresses', () => {
 
   it('finds the next hop of a URI, and none for transports we do not speak', () => {
     assert.deepEqual(hopOfUri('sip:a@h;transport=tcp'), { transport: 'tcp', host: 'h', port: 0 });
-    assert.deepEqual(hopOfUri('sip:a@h;maddr=m;lr'), { transport: 'udp', host: 'm', port: 0 });
+    assert.deepEqual(hopOfUri('sip:a@h;maddr=m;transport=udp'), { transport: 'udp', host: 'm', port: 0 });
     for (const [text, transport] of [
       ['sips:a@h', 'tls'],
       ['sips:a@h;transport=tcp', 'tls'],
@@ -78,9 +78,10 @@ describe('sip uris and addresses', () => {
       assert.equal(hopOfUri(text), undefined, text);
   });
 
-  it('resolves localhost names without asking a name server', async () => {
-    const hop = await resolveHop({ transport: 'udp', host: 'acme.reg.trunkline.localhost', port: 0 });
-    assert.deepEqual(hop, { transport: 'udp', host: '127.0.0.1', port: 5060 });
+  it('leaves the transport open to the records of a name only where the URI says neither transport nor port', () => {
+    assert.deepEqual(hopOfUri('sip:a@h'), { transport: 'udp', host: 'h', port: 0, open: true });
+    for (const text of ['sip:a@h:5060', 'sip:a@h;transport=udp', 'sip:a@192.0.2.1', 'sip:a@x.localhost', 'sip:a@[::1]'])
+      assert.equal(hopOfUri(text)?.open, undefined, text);
   });
 
   it('never throws, whatever the text', () => {
