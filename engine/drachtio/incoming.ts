@@ -17,6 +17,13 @@ import { tooShort } from './session-timer.ts';
 import { endsSubscription } from './subscriptions.ts';
 import { peerOfRequest } from './target.ts';
 
+/** RFC 3261 8.2.2.1 */
+const SCHEMES = /^(sips?|tel|urn):/i;
+/** What applications may take; of other methods there is no doubt that none does. */
+const METHODS = [
+  ...['INVITE', 'ACK', 'CANCEL', 'BYE', 'OPTIONS', 'REGISTER', 'PRACK', 'SUBSCRIBE', 'NOTIFY', 'PUBLISH', 'INFO'],
+  ...['REFER', 'MESSAGE', 'UPDATE'],
+];
 /** Methods that mean nothing outside a dialog (RFC 3261 15.1.2, RFC 3311, RFC 3262). */
 const ONLY_IN_DIALOG = new Set(['BYE', 'UPDATE', 'PRACK']);
 /** With an unknown To tag these too: their sender believes in a dialog we do not have. */
@@ -31,6 +38,7 @@ const answer = (transaction: ServerTransaction, status: number, headers: HeaderI
 export function receiveRequest(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
   // A Call-ID becomes part of a meta line; the protocol has no way to escape this character.
   if (headerOf(request, 'call-id')?.includes('|')) return answer(transaction, 400);
+  if (!SCHEMES.test(request.uri)) return answer(transaction, 416);
   if (request.method === 'INVITE') answer(transaction, 100);
   const toTag = tagOf(headerOf(request, 'to'));
   const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
@@ -63,7 +71,7 @@ function begin(core: Core, dialog: Dialog, incoming: Incoming): void {
   core.dialogs.add(dialog);
 }
 
-/** Requests without a dialog: handed over, and 503 when nobody wants them. */
+/** Requests without a dialog: handed over, and 503 when nobody wants them, 501 when nobody ever will (RFC 3261 8.2.1). */
 function receiveApart(
   core: Core,
   app: App | undefined,
@@ -71,6 +79,7 @@ function receiveApart(
   request: SipRequest,
   source: Source,
 ): void {
+  if (!app && !METHODS.includes(request.method)) return answer(transaction, 501, { Allow: METHODS.join(', ') });
   if (!app) return answer(transaction, 503);
   const begins = request.method === 'SUBSCRIBE' && !core.dialogs.byId(dialogId(request));
   const dialog = begins ? newDialog(app, transaction, request, source) : undefined;

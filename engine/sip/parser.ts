@@ -1,7 +1,8 @@
 import { headerKey, headerName } from './names.ts';
-import { cseqOf, headerOf, isRequest, type SipHeader, type SipMessage } from './message.ts';
-import { parseNameAddr } from './uri.ts';
-import { topVia } from './via.ts';
+import { listOf, splitOutside } from './grammar.ts';
+import { cseqOf, headerOf, headersOf, isRequest, type SipHeader, type SipMessage, type SipRequest } from './message.ts';
+import { parseNameAddr, parseUri } from './uri.ts';
+import { parseVia, topVia } from './via.ts';
 
 /** What hostile input may not exceed. */
 export const LIMITS = { message: 65_536, headers: 256, line: 8192 } as const;
@@ -51,17 +52,28 @@ export function contentLength(message: SipMessage): number | undefined {
   return length;
 }
 
-/** Start line and headers, without the blank line. */
+/** Start line and headers, without the blank line. A quoted NUL becomes a blank; no other is taken. */
 export function parseHead(text: string): Parsed {
-  const lines = text.replace(/^(\r\n)+/, '').split('\r\n');
+  const lines = text
+    .replaceAll('\\\0', '\\ ')
+    .replace(/^(\r\n)+/, '')
+    .split('\r\n');
   if (lines.length > LIMITS.headers * 4) return refuse('too many lines');
   if (lines.some(line => line.length > LIMITS.line || /[\r\n\0]/.test(line))) return refuse('unusable line');
-  const message = parseStart(lines[0] ?? '');
+  const start = lines[0] ?? '';
+  const message = parseStart(start) ?? guessStart(start);
   if (!message) return refuse('unreadable start line');
   const headers = parseHeaders(lines);
   if (typeof headers === 'string') return refuse(headers);
   message.headers = headers;
-  return { ok: true, message };
+  if (parseStart(start)) return { ok: true, message };
+  return refuse('wrong start line', message, /SIP\/2\.0\s*$/i.test(start) ? 400 : 505);
+}
+
+/** What a wrong request line was meant to be, so that its sender can be told. */
+function guessStart(line: string): SipMessage | undefined {
+  const [, method = '', uri = ''] = /^(\S{1,50})\s+(\S.*?)\s+SIP\/\d+\.\d+\s*$/i.exec(line) ?? [];
+  return TOKEN.test(method) ? { method, uri, headers: [], body: Buffer.alloc(0) } : undefined;
 }
 
 function parseStart(line: string): SipMessage | undefined {
@@ -108,14 +120,28 @@ export function checked(message: SipMessage): Parsed {
   return fault === undefined ? { ok: true, message } : refuse(fault, message);
 }
 
+/** Of these a message has one (RFC 3261 7.3.1). */
+const SINGLE = ['call-id', 'cseq', 'from', 'to', 'max-forwards'];
+
 function faultIn(message: SipMessage): string | undefined {
+  const twice = SINGLE.find(key => message.headers.filter(one => one.key === key).length > 1);
+  if (twice !== undefined) return `several ${twice}`;
   const callId = headerOf(message, 'call-id');
   if (!callId || callId.length > 512) return 'missing Call-ID';
   const cseq = cseqOf(message);
   if (!cseq) return 'missing CSeq';
   if (isRequest(message) && cseq.method !== message.method) return 'CSeq does not name the method';
   if (!topVia(message)) return 'missing Via';
+  if (headersOf(message, 'via').some(value => splitOutside(value, ',').some(one => !parseVia(one))))
+    return 'unusable Via';
   if (!parseNameAddr(headerOf(message, 'from') ?? '')) return 'missing From';
   if (!parseNameAddr(headerOf(message, 'to') ?? '')) return 'missing To';
-  return undefined;
+  return isRequest(message) ? faultInRequest(message) : undefined;
+}
+
+function faultInRequest(request: SipRequest): string | undefined {
+  // RFC 3261 19.1.1: a request URI has no headers.
+  if (parseUri(request.uri)?.headers !== undefined) return 'headers in the request URI';
+  const contacts = listOf(headersOf(request, 'contact'));
+  return contacts.some(one => one !== '*' && !parseNameAddr(one)) ? 'unusable Contact' : undefined;
 }

@@ -72,11 +72,15 @@ export function parseNameAddr(value: string): NameAddr | undefined {
     : undefined;
 }
 
-/** Without brackets everything after the first semicolon belongs to the header, not to the URI (RFC 3261 20.10). */
+/**
+ * Without brackets everything after the first semicolon belongs to the header, not to the URI, and a URI with a question
+ * mark has to have brackets (RFC 3261 20.10).
+ */
 function parseAddrSpec(value: string): NameAddr | undefined {
   const at = value.indexOf(';');
   const uri = (at < 0 ? value : value.slice(0, at)).trim();
-  return isUri(uri) ? { display: '', uri, params: parseParams(at < 0 ? '' : value.slice(at + 1)) } : undefined;
+  const plain = isUri(uri) && !uri.includes('?');
+  return plain ? { display: '', uri, params: parseParams(at < 0 ? '' : value.slice(at + 1)) } : undefined;
 }
 
 const isUri = (text: string): boolean => /^[A-Za-z][A-Za-z0-9+.-]*:[^\s<>"]+$/.test(text);
