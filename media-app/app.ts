@@ -5,6 +5,7 @@ import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import { GuardedFetch } from '#outbound/guarded-fetch';
 import { AudioRoad } from './audio/road.ts';
+import { answerCallsElsewhere, callElsewhere } from './call/elsewhere.ts';
 import { CallRegistry } from './call/registry.ts';
 import { Lease } from './call/lease.ts';
 import { Recovery } from './call/recovery.ts';
@@ -79,6 +80,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
   await services.road.start();
   await services.guard.start();
   answerNeighbours(services);
+  answerCallsElsewhere(services);
   await services.neighbours.start();
   await doors.subscriptions.start();
   await connectServers(services, doors, lease);
@@ -141,6 +143,7 @@ const createServices = (settings: Settings, log: Log, redis: Redis, node: string
     placeGroupcall: request => createGroupcall(services, request),
     road: new AudioRoad(settings.EVENT_SOCKET_HOST, log),
     placeCalls: request => createCalls(services, request),
+    callElsewhere: request => callElsewhere(services, request),
     resolve: host => fetch.resolve(host),
     sendHttp: flowHttp(fetch, directory),
   };

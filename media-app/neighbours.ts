@@ -1,9 +1,13 @@
 import type { Redis } from 'ioredis';
+import type { Address } from '#contract/address';
 import type { Call } from '#contract/call';
+import type { ReleaseCause } from '#contract/hangup';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import type { ConferenceEntry } from '#flow/action';
 import type { Log } from './log.ts';
+import type { DialogName } from './sip/replaces.ts';
+import type { NoVacancy, Vacancy } from './transfer/replace.ts';
 
 /** A call on its way into a conference, in it or out of it. */
 export interface GuestName {
@@ -29,6 +33,19 @@ export interface Questions {
   'conference.company': { says: { conference_id: string }; hears: unknown };
   /** How is this call of yours, and does its flow still come to the bridge? */
   'conference.look': { says: GuestName; hears: { there: boolean; comes: boolean } };
+  /** Is this dialog yours, which a Replaces names, and what may a call of this customer have of it? */
+  'dialog.look': { says: { dialog: DialogName; customer_id: string }; hears: Vacancy | NoVacancy | undefined };
+  /** A call of mine, whose media is described by `offer`, wants the place of that dialog. Why may it not? */
+  'inside.call': {
+    says: { id: string; node: string; dialog: DialogName; customer_id: string; source: Address; offer: string };
+    hears: ReleaseCause | undefined;
+  };
+  /** The called side of a call between us is answered, or heard before that. */
+  'inside.hear': { says: { id: string; sdp: string; event: 'early' | 'answered' }; hears: unknown };
+  /** My side of a call between us is over. */
+  'inside.over': { says: { id: string; cause: ReleaseCause }; hears: unknown };
+  /** Is your side of a call between us still there? */
+  'inside.look': { says: { id: string }; hears: boolean };
 }
 
 /** How a call of another node comes in: as a participant of this conference, into this mixer on this media server. */
@@ -95,6 +112,22 @@ export class Neighbours {
     const heard = await this.#send(node, { id, from: this.#node, question, says: says as never });
     if (heard === 0) this.#waiting.get(id)?.({ id, error: `media-app ${node} is not there` });
     return await answered;
+  }
+
+  /** Asks all other media-apps at once. Resolves with the first answer that is one; undefined when nobody has one. */
+  async find<Q extends Question>(
+    question: Q,
+    says: Says<Q>,
+  ): Promise<{ node: string; answer: NonNullable<Hears<Q>> } | undefined> {
+    const nodes = await this.#redis.smembers(keys.nodes);
+    const asked = nodes
+      .filter(node => node !== this.#node)
+      .map(async node => {
+        const answer = await this.ask(node, question, says);
+        if (answer === undefined || answer === null) throw new Error('it has none');
+        return { node, answer };
+      });
+    return Promise.any(asked).catch(() => undefined); // nobody has one, or they are not there
   }
 
   /** Like `ask` where nobody waits for the answer; never rejects. */

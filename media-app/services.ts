@@ -5,7 +5,9 @@ import type { CarrierCallers } from './carrier/callers.ts';
 import type { Carriers } from './carrier/carriers.ts';
 import type { CallRequest, CreatedCalls } from './call/request.ts';
 import type { GroupcallRequest } from './groupcall/create.ts';
+import type { CallElsewhere } from './call/elsewhere.ts';
 import type { CallRegistry } from './call/registry.ts';
+import type { CallSession } from './call/session.ts';
 import type { StateStore } from './call/state-store.ts';
 import type { Directory } from './directory.ts';
 import type { Log } from './log.ts';
@@ -46,6 +48,8 @@ export interface Services {
   road: AudioRoad;
   /** Places calls (call/create.ts); here, so that what a call does may itself place calls. */
   placeCalls: (request: CallRequest) => Promise<CreatedCalls>;
+  /** Calls into a conversation that another node holds (call/elsewhere.ts). */
+  callElsewhere: (request: CallElsewhere) => CallSession;
   /** The address behind a host name that a customer chose; rejects what may not be asked (#outbound). */
   resolve: (host: string) => Promise<{ address: string; family: number }>;
   sendHttp: (request: HttpRequest) => Promise<HttpAnswer>;

@@ -43,11 +43,14 @@ export class Connect {
   #joining: Promise<void> = Promise.resolve();
   /** Resolves when the caller has left the bridge, once there is one. */
   #left: Promise<void> | undefined;
+  readonly #place: () => Promise<CreatedCalls>;
 
-  constructor(caller: CallSession, request: ConnectRequest, signal: AbortSignal) {
+  /** @param place places the calls, where it is not the destinations of the request that are dialled */
+  constructor(caller: CallSession, request: ConnectRequest, signal: AbortSignal, place?: () => Promise<CreatedCalls>) {
     this.#caller = caller;
     this.#request = request;
     this.#signal = signal;
+    this.#place = place ?? (() => this.#placeCalls());
   }
 
   /**
@@ -55,7 +58,7 @@ export class Connect {
    * as the callee was. Rejects when nobody could be dialled.
    */
   async run(): Promise<boolean> {
-    const { sessions, groupcalls } = await this.#dial();
+    const { sessions, groupcalls } = await this.#place();
     this.#legs = sessions;
     sessions.forEach(leg => this.#follow(leg));
     this.#signal.addEventListener('abort', () => this.#over.resolve(), { once: true });
@@ -69,7 +72,7 @@ export class Connect {
   }
 
   /** Rejects when nobody could be dialled; the caller, when it is not answered yet, is told why. */
-  #dial(): Promise<CreatedCalls> {
+  #placeCalls(): Promise<CreatedCalls> {
     const { call, services, leg, privacy, hops } = this.#caller;
     const { source = call.source, destinations, early_media, anonymous } = this.#request;
     const asked = services.placeCalls({
@@ -82,6 +85,7 @@ export class Connect {
       privacy,
       hops,
       media_server: leg.mediaServer,
+      may_be_picked_up: true,
     });
     return asked.catch((error: unknown) => {
       this.#caller.refusal = causeToldOf(error);
@@ -95,7 +99,7 @@ export class Connect {
     if (leg.call.status === 'hangup') this.#ended(leg, leg.released ?? 'failure');
     leg.once('early', () => this.#hear(leg));
     leg.once('progressing', () => void this.#answered(leg));
-    leg.once('picked_up', by => void this.#pickedUp(by));
+    void leg.pickedUp.promise.then(by => this.#pickedUp(by));
     leg.once('ended', cause => this.#ended(leg, cause));
   }
 

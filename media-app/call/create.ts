@@ -15,6 +15,7 @@ export const createCalls = async (services: Services, request: CallRequest): Pro
   const placed = dials.map(dial => place(services, dialer, request, dial));
   const groupcalls = placed.filter(one => one instanceof GroupcallSession);
   const sessions = placed.flatMap(one => (one instanceof CallSession ? [one] : one.calls));
+  for (const session of sessions) session.mayBePickedUp = request.may_be_picked_up ?? false;
   const created = Promise.all(placed.map(one => one.create()));
   const made = {
     sessions,

@@ -9,7 +9,7 @@ import type { Customer, OutboundConfig } from '../directory.ts';
 import type { Services } from '../services.ts';
 import { type DialTarget, OutgoingLeg } from '../sip/outgoing-leg.ts';
 import { Place } from '../carrier/places.ts';
-import { InsideCaller } from '../sip/inside-leg.ts';
+import { InsideCallee, InsideCaller } from '../sip/inside-leg.ts';
 import type { SipServer } from '../sip/servers.ts';
 import { admit } from './admission.ts';
 import { isWithheld } from './caller-id.ts';
@@ -145,7 +145,8 @@ export class Dialer {
     if (!inside) return new OutgoingLeg(target, server, log);
     const { hops = 0 } = this.#request;
     const call = { source: this.#source, destination, withheld: inside.withheld, hops };
-    return new InsideCaller(server, this.#services.media, log, callee => startInside(this.#services, call, callee));
+    const calleeOf = (caller: InsideCaller) => new InsideCallee(caller, server, this.#services.media, log);
+    return new InsideCaller(server, log, caller => startInside(this.#services, call, calleeOf(caller)));
   }
 
   /** Links new calls to their master while it is there to be linked to (voice-and-flows 8.8). */

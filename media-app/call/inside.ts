@@ -23,14 +23,14 @@ export interface InsideCall {
 
 /**
  * Starts the incoming side of a call inside the house: the number's flow, under the customer that owns the number
- * (accounts-and-plumbing 25.3). Resolves with why there is none: nobody has the number, or its customer takes no calls or
- * cannot pay for one (accounts-and-plumbing 14.7).
+ * (accounts-and-plumbing 25.3). Resolves with its leg, or with why there is none: nobody has the number, or its customer takes
+ * no calls or cannot pay for one (accounts-and-plumbing 14.7).
  */
 export const startInside = async (
   services: Services,
   { source, destination, withheld, hops }: InsideCall,
   leg: InsideCallee,
-): Promise<ReleaseCause | undefined> => {
+): Promise<InsideCallee | ReleaseCause> => {
   if (hops >= MOST_HOPS) return 'failure';
   const flow = await services.directory.numberFlow(destination.target);
   if (!flow) return 'unallocated';
@@ -57,5 +57,5 @@ export const startInside = async (
   });
   leg.ring();
   await session.create();
-  return undefined;
+  return leg;
 };

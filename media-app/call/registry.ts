@@ -3,6 +3,7 @@ import type { Branch } from '../conference/branch.ts';
 import type { ConferenceSession } from '../conference/session.ts';
 import type { GroupcallSession } from '../groupcall/session.ts';
 import type { RecordingSession } from '../recording/session.ts';
+import type { CalleeEnd } from '../sip/inside-leg.ts';
 import type { TransferSession } from '../transfer/session.ts';
 import type { Bridge } from './bridge.ts';
 import type { CallSession } from './session.ts';
@@ -21,6 +22,8 @@ export class CallRegistry {
   /** Calls that ask to come into one of those: conference and call. */
   readonly atTheDoor = new Set<string>();
   readonly transfers = new Map<string, TransferSession>();
+  /** Our sides of calls between this node and another, by what the two call them. */
+  readonly inside = new Map<string, CalleeEnd>();
 
   /** True when nothing is left: what a graceful stop and every test wait for. */
   get empty(): boolean {

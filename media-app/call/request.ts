@@ -25,6 +25,8 @@ export interface CallRequest {
   /** Take the media of the ringing side, so that it can be heard before the answer. */
   early_media?: boolean;
   request_id?: string;
+  /** Whoever asks joins another phone that picks one of them up while it rings (`CallSession.pickedUp`). */
+  may_be_picked_up?: boolean;
   /** Media server the legs should be on, so that they can be bridged. */
   media_server?: string;
 }

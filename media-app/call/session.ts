@@ -11,6 +11,7 @@ import type { CallTrace } from '#contract/timeline';
 import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
 import { Streams } from '../audio/streams.ts';
+import { deferred } from '../deferred.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { CallRecordings } from '../recording/of-call.ts';
@@ -68,8 +69,6 @@ export interface NewCall {
 interface CallEvents {
   /** The ringing side is heard before the answer. */
   early: [];
-  /** Another phone takes it while it rings; whoever listens joins the other one in its place. */
-  picked_up: [by: CallSession];
   /** It is answered. */
   progressing: [];
   /** It is over and its record final. */
@@ -107,6 +106,10 @@ export class CallSession extends EventEmitter<CallEvents> {
   refusal: ReleaseCause | undefined;
   /** The call that hears this one and is heard by it. */
   peer: CallSession | undefined;
+  /** Whoever waits for its answer takes another call instead: one that another phone picks it up with (RFC 3891 section 3). */
+  mayBePickedUp = false;
+  /** That other call, if there is one. */
+  readonly pickedUp = deferred<CallSession>();
   /** True once the ringing side can be heard before its answer. */
   early = false;
   /** The bridge it is in. */

@@ -93,7 +93,7 @@ export class Authenticator {
   /** The extension that sent the request, or `undefined` after it was answered. */
   async authenticate(request: SipRequest, response: SipResponse): Promise<Caller | undefined> {
     const realm = parseSipUri(request.uri)?.host ?? '';
-    const fields = this.#answerIn(request);
+    const fields = this.#answerIn(request, 'authorization');
     if (!fields) return this.#challenge(request, response, realm, false);
     const username = word(fields.username);
     const customer = await this.customerOf(realm);
@@ -129,12 +129,12 @@ export class Authenticator {
       response.send(403);
       return undefined;
     }
-    const fields = this.#answerIn(request);
-    if (!fields) return this.#challenge(request, response, realm, false);
+    const fields = this.#answerIn(request, 'proxy-authorization', 'authorization');
+    if (!fields) return this.#challenge(request, response, realm, false, 407);
     const known = trunk && fields.username === trunk.username;
     const password = known ? trunk.password : NOBODY;
     const verdict = await this.#digest.verify(fields, request.method, realm, password, sourceOf(source));
-    if (verdict === 'stale') return this.#challenge(request, response, realm, true);
+    if (verdict === 'stale') return this.#challenge(request, response, realm, true, 407);
     if (verdict === 'accepted') this.#guard.know(request);
     const proper = isFor(request, fields.uri);
     if (verdict === 'accepted' && proper && known) return trunk;
@@ -144,8 +144,9 @@ export class Authenticator {
   }
 
   /** The digest of a request; one without is noted. */
-  #answerIn(request: SipRequest): Record<string, string> | undefined {
-    const fields = parseAuthorization(request.get('authorization') ?? '');
+  #answerIn(request: SipRequest, ...headers: string[]): Record<string, string> | undefined {
+    const name = headers.find(header => request.has(header)) ?? '';
+    const fields = parseAuthorization(request.get(name) ?? '');
     if (!fields) this.#guard.offend(request, 'probing', `${request.method} without credentials.`);
     return fields;
   }
@@ -167,10 +168,20 @@ export class Authenticator {
     return undefined;
   }
 
-  async #challenge(request: SipRequest, response: SipResponse, realm: string, stale: boolean): Promise<undefined> {
+  /** @param status 407 for exchanges, which dial through us; 401 for phones (accounts-and-plumbing 19.2) */
+  async #challenge(
+    request: SipRequest,
+    response: SipResponse,
+    realm: string,
+    stale: boolean,
+    status: 401 | 407 = 401,
+  ): Promise<undefined> {
     const source = sourceOf(request.source_address);
-    const headers = await this.#digest.challenge(realm, request.get('user-agent') ?? '', stale, source);
-    response.send(401, { headers });
+    const lines = await this.#digest.challenge(realm, request.get('user-agent') ?? '', stale, source);
+    const name = status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate';
+    // Names in two spellings, because the library takes one value for each.
+    const headers = Object.fromEntries(lines.map((line, at) => [at ? name.toLowerCase() : name, line]));
+    response.send(status, { headers });
     return undefined;
   }
 }

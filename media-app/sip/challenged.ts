@@ -3,6 +3,7 @@ import { parseAuthorization } from './digest.ts';
 import {
   askOnce,
   type Dialog,
+  type InDialog,
   type OutOfDialog,
   type SipError,
   type SipRequest,
@@ -81,15 +82,26 @@ const answeredHeaders = (
   response: SipResponse,
   login: Login,
 ): Record<string, string> | undefined => {
+  const credentials = credentialsFor({ method, uri }, response, login);
+  return (
+    credentials && {
+      From: request.get('from') ?? '',
+      'Call-ID': request.get('call-id') ?? '',
+      CSeq: `${Number.parseInt(request.get('cseq') ?? '1', 10) + 1} ${method}`,
+      ...credentials,
+    }
+  );
+};
+
+/** The header that answers the challenge to a request; `undefined` as above. */
+const credentialsFor = (
+  { method, uri }: { method: string; uri: string },
+  response: SipResponse,
+  login: Login,
+): Record<string, string> | undefined => {
   const challenge = [401, 407].includes(response.status) ? challengesOf(response).find(canAnswer) : undefined;
-  if (!challenge) return undefined;
   const name = response.status === 407 ? 'Proxy-Authorization' : 'Authorization';
-  return {
-    From: request.get('from') ?? '',
-    'Call-ID': request.get('call-id') ?? '',
-    CSeq: `${Number.parseInt(request.get('cseq') ?? '1', 10) + 1} ${method}`,
-    [name]: answerTo(challenge, method, uri, login),
-  };
+  return challenge && { [name]: answerTo(challenge, method, uri, login) };
 };
 
 const isStale = (response: SipResponse): boolean =>
@@ -100,6 +112,27 @@ const replaced = (headers: Record<string, string>, by: Record<string, string>): 
   const names = new Set(Object.keys(by).map(name => name.toLowerCase()));
   return { ...Object.fromEntries(Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))), ...by };
 };
+
+/** What the dialogs began with whose far end may challenge what comes later, too. */
+const LOGINS = new WeakMap<Dialog, Login>();
+
+/** A request inside a dialog; carriers challenge re-INVITE and BYE too. */
+export const askInside = async (dialog: Dialog, options: InDialog): Promise<SipResponse> => {
+  const login = LOGINS.get(dialog);
+  let headers = options.headers ?? {};
+  for (let answers = 0; ; answers++) {
+    const response = await dialog.request({ ...options, headers: { ...headers } });
+    const worth = answers === 0 || (answers < MOST_ANSWERS && isStale(response));
+    const request = { method: options.method, uri: response.req.uri };
+    const credentials = login && worth ? credentialsFor(request, response, login) : undefined;
+    if (!credentials) return response;
+    headers = replaced(headers, credentials);
+  }
+};
+
+/** BYE. The dialog is nobody's any more when it is answered. */
+export const hangUp = (dialog: Dialog, headers: Record<string, string>): Promise<unknown> =>
+  LOGINS.has(dialog) ? askInside(dialog, { method: 'BYE', headers }) : dialog.destroy({ headers });
 
 /** As `askOnce`, and answers challenges with `login`. */
 export const askWithLogin = async (
@@ -140,7 +173,7 @@ export const inviteWithLogin = async (
     try {
       // drachtio-srf writes into the headers it is given.
       const dialog = await srf.createUAC(uri, { ...options, headers: { ...headers } }, { ...progress, cbRequest });
-      dialog.auth = login; // carriers challenge re-INVITE and BYE too
+      LOGINS.set(dialog, login);
       return dialog;
     } catch (error) {
       const { res } = error as SipError;

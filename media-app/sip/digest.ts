@@ -64,16 +64,17 @@ export class Digest {
     this.#algorithms = algorithms.filter(name => HASHES.has(name.toUpperCase()));
   }
 
-  /** The challenge headers for a realm, the first algorithm first: some phones only read the first line. */
-  async challenge(realm: string, userAgent: string, stale: boolean, source: string): Promise<Record<string, string>> {
+  /**
+   * The lines of a challenge for a realm, the first algorithm first: some phones only read the first one.
+   * @param source whom the nonce is for
+   */
+  async challenge(realm: string, userAgent: string, stale: boolean, source: string): Promise<string[]> {
     const nonce = await this.#newNonce(source);
     const onlyMd5 = KNOW_ONLY_MD5.some(known => known.test(userAgent));
-    const lines = (onlyMd5 ? ['MD5'] : this.#algorithms).map(
+    return (onlyMd5 ? ['MD5'] : this.#algorithms).map(
       algorithm =>
         `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale ? ', stale=true' : ''}`,
     );
-    const [first = '', second] = lines;
-    return second ? { 'WWW-Authenticate': first, 'www-authenticate': second } : { 'WWW-Authenticate': first };
   }
 
   /**

@@ -7,24 +7,43 @@ import type { MediaServers } from '../media/servers.ts';
 import { Leg } from './leg.ts';
 import type { SipServer } from './servers.ts';
 
-/** Finds who is called and starts the call that comes in; resolves with why there is none. */
-type Open = (callee: InsideCallee) => Promise<ReleaseCause | undefined>;
+/** The calling side as the called one knows it. It may be on another node. */
+export interface CallerEnd {
+  /** Where the called side has its media made. */
+  readonly mediaServer: string;
+  /** The description of its media; undefined while it has none. */
+  readonly offer: string | undefined;
+  rings(): void;
+  /** The callee's media is there: for good, or before the answer. Rejects when the caller is gone. */
+  hear(sdp: string, event: 'early' | 'answered'): Promise<void>;
+  /** The other side is gone. */
+  over(cause: ReleaseCause): void;
+  isThere(): Promise<boolean>;
+}
+
+/** The called side as the calling one knows it. */
+export type CalleeEnd = Pick<CallerEnd, 'over' | 'isThere'>;
+
+/** Finds who is called and starts the call that comes in; resolves with its side, or with why there is none. */
+type Open = (caller: InsideCaller) => Promise<CalleeEnd | ReleaseCause>;
 
 /**
- * The calling side of a call that stays in the house (accounts-and-plumbing 25.3): no SIP is sent, the two sides hand each
- * other their descriptions, and their media flows between the media servers.
+ * The calling side of a call that stays in the house (accounts-and-plumbing 25.3, or between two nodes): no SIP is sent,
+ * the two sides hand each other their descriptions, and their media flows between the media servers.
  */
-export class InsideCaller extends Leg {
-  readonly #callee: InsideCallee;
+export class InsideCaller extends Leg implements CallerEnd {
   readonly #open: Open;
+  #callee: CalleeEnd | undefined;
   #cause: ReleaseCause | undefined;
-  /** The call that comes in stands and listens to its leg. */
-  #opened = false;
+  #gone = false;
 
-  constructor(server: SipServer, media: MediaServers, log: Log, open: Open) {
+  constructor(server: SipServer, log: Log, open: Open) {
     super(server, log);
-    this.#callee = new InsideCallee(this, server, media, log);
     this.#open = open;
+  }
+
+  get offer(): string | undefined {
+    return this.endpoint && audioOffer(this.endpoint.localSdp);
   }
 
   /** Places the call as `OutgoingLeg.dial` does. Never rejects. */
@@ -32,43 +51,55 @@ export class InsideCaller extends Leg {
     try {
       this.use(await make('plain'));
       if (this.#cause) return this.finish(this.#cause);
-      const missing = await this.#open(this.#callee);
-      this.#opened = true;
-      if (missing) this.over(missing);
-      else if (this.#cause) this.#callee.over('normal_clearing');
+      const opened = await this.#open(this);
+      if (typeof opened === 'string') return this.over(opened);
+      this.#callee = opened;
+      if (this.#cause) opened.over('normal_clearing');
     } catch (error) {
       this.log.warn({ error: String(error) }, 'the call inside the house failed');
       this.over('failure');
     }
   }
 
-  /** The callee's media is there: for good, or before the answer. */
+  rings(): void {
+    this.emit('ringing');
+  }
+
   async hear(sdp: string, event: 'early' | 'answered'): Promise<void> {
-    await this.endpoint?.modify(sdp);
+    if (this.#gone || !this.endpoint) throw new Error('the caller gave up');
+    await this.endpoint.modify(sdp);
     this.emit(event);
   }
 
-  /** The other side is gone. */
   over(cause: ReleaseCause): void {
+    this.#gone = true;
     this.finish(cause);
+  }
+
+  isThere(): Promise<boolean> {
+    return Promise.resolve(!this.#gone);
+  }
+
+  override async probe(): Promise<boolean> {
+    return (await this.#callee?.isThere()) ?? true;
   }
 
   protected override refuse(cause: ReleaseCause): Promise<void> {
     this.#cause ??= cause;
-    if (this.endpoint) this.finish(cause);
-    if (this.#opened) this.#callee.over('normal_clearing');
+    if (this.endpoint) this.over(cause);
+    this.#callee?.over('normal_clearing');
     return Promise.resolve();
   }
 }
 
 /** The called side of such a call: rings, is heard, is answered or refused like one that came in by SIP. */
-export class InsideCallee extends Leg {
-  readonly #caller: InsideCaller;
+export class InsideCallee extends Leg implements CalleeEnd {
+  readonly #caller: CallerEnd;
   readonly #media: MediaServers;
   #preparing: Promise<MediaEndpoint> | undefined;
   #gone = false;
 
-  constructor(caller: InsideCaller, server: SipServer, media: MediaServers, log: Log) {
+  constructor(caller: CallerEnd, server: SipServer, media: MediaServers, log: Log) {
     super(server, log);
     this.#caller = caller;
     this.#media = media;
@@ -79,7 +110,7 @@ export class InsideCallee extends Leg {
   }
 
   ring(): void {
-    this.#caller.emit('ringing');
+    this.#caller.rings();
   }
 
   async progress(): Promise<void> {
@@ -90,11 +121,18 @@ export class InsideCallee extends Leg {
     await this.#join('answered');
   }
 
-  /** The other side is gone. */
   over(cause: ReleaseCause): void {
     this.#gone = true;
     if (!this.endpoint) void this.#preparing?.then(endpoint => endpoint.destroy()).catch(() => undefined); // never came to be
     this.finish(cause);
+  }
+
+  isThere(): Promise<boolean> {
+    return Promise.resolve(!this.#gone);
+  }
+
+  override probe(): Promise<boolean> {
+    return this.#caller.isThere();
   }
 
   protected override refuse(cause: ReleaseCause): Promise<void> {
@@ -104,9 +142,9 @@ export class InsideCallee extends Leg {
   }
 
   async #join(event: 'early' | 'answered'): Promise<void> {
-    const theirs = this.#caller.endpoint;
-    if (!theirs || this.#gone) throw new Error('the caller gave up');
-    this.#preparing ??= this.#media.createEndpoint(audioOffer(theirs.localSdp), theirs.server);
+    const { offer, mediaServer } = this.#caller;
+    if (!offer || this.#gone) throw new Error('the caller gave up');
+    this.#preparing ??= this.#media.createEndpoint(offer, mediaServer);
     const endpoint = await this.#preparing;
     if (this.#gone) throw new Error('the caller gave up');
     if (!this.endpoint) this.use(endpoint);

@@ -7,11 +7,13 @@ import { timestamp } from '#contract/time';
 import { inlineFlow } from '../activeflow/session.ts';
 import { isPaid } from '../call/balance.ts';
 import { isAdmitted } from '../directory.ts';
+import { connectElsewhere } from '../call/elsewhere.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
 import { mixerOf } from '../conference/join.ts';
 import type { Services } from '../services.ts';
-import { callOfDialog, canBePickedUp, pickUp, takePlace } from '../transfer/replace.ts';
+import { type Elsewhere, findElsewhere } from '../transfer/elsewhere.ts';
+import { createInPlace, type VacancyHere, vacancyOf } from '../transfer/replace.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { action, directActions, missingAmong } from './direct-actions.ts';
 import { IncomingLeg } from './incoming-leg.ts';
@@ -34,10 +36,8 @@ interface Arrival {
   flow?: FlowTemplate;
   /** Where its media must be to meet others; empty for anywhere. */
   media_server?: string;
-  /** The call whose place it takes (RFC 3891). */
-  replaces?: CallSession;
-  /** The call that it takes while that rings elsewhere (RFC 3891 section 3). */
-  picks_up?: CallSession;
+  /** What it takes in place of another call (RFC 3891), which is here or on another node. */
+  place?: VacancyHere | Elsewhere;
 }
 
 /** What is known of an INVITE that is refused: for the log, and for the customer whom it concerns. */
@@ -50,6 +50,9 @@ interface Facts extends Record<string, unknown> {
 
 const address = (type: Address['type'], target: string, targetName = ''): Address =>
   normalizeAddress({ type, target, target_name: targetName, name: '', detail: '' });
+
+const hasCredentials = (request: SipRequest): boolean =>
+  request.has('authorization') || request.has('proxy-authorization');
 
 /** Whether the caller wants to be withheld. */
 const privacyOf = (request: SipRequest): boolean =>
@@ -90,7 +93,7 @@ export class InviteHandler {
     const arrival = request.has('replaces')
       ? await this.#inPlaceOfAnother(request, response)
       : await this.#classify(request, response);
-    if (!arrival && [403, 404].includes(response.status) && !request.has('authorization'))
+    if (!arrival && [403, 404].includes(response.status) && !hasCredentials(request))
       this.#services.guard.offend(request, 'unknown_destinations', 'INVITE to nobody.');
     if (!arrival || gone.canceled) return;
     const { customer_id, customer_status } = arrival;
@@ -142,26 +145,15 @@ export class InviteHandler {
     const caller = await this.#authenticator.authenticate(request, response);
     if (!caller) return undefined;
     const { customer, extension } = caller;
-    const replaced = callOfDialog(this.#services, dialog);
-    const { status, customer_id = '' } = replaced?.call ?? {};
-    if (!replaced || customer_id !== customer.id) return this.#refuse(response, 481, {}, 'no dialog to replace');
-    const { bridge, peer } = replaced;
-    const facts = { call_id: replaced.id };
+    const place =
+      vacancyOf(this.#services, dialog, customer.id) ?? (await findElsewhere(this.#services, dialog, customer.id));
+    if (!place) return this.#refuse(response, 481, {}, 'no dialog to replace');
+    if ('status' in place) return this.#refuse(response, place.status, { call_id: place.call_id }, place.why);
+    const { party: destination, media_server } = 'node' in place ? place.vacancy : place;
     const source = address('extension', extension.extension, extension.extension);
-    if (canBePickedUp(replaced)) {
-      const media_server = replaced.endpoint?.server ?? '';
-      const whose = { customer_id, customer_status: customer.status };
-      return { ...whose, source, destination: replaced.call.source, media_server, picks_up: replaced };
-    }
-    if (status !== 'progressing') return this.#refuse(response, 603, facts, 'the dialog to replace is over');
-    if (dialog.early_only) return this.#refuse(response, 486, facts, 'the dialog to replace is answered');
-    if (!bridge || !peer || bridge.inTransfer)
-      return this.#refuse(response, 488, facts, 'the call to replace is in no conversation of two');
-    const destination = peer.call.direction === 'incoming' ? peer.call.source : peer.call.destination;
-    const flow = inlineFlow(customer.id, [action('confbridge_join', { confbridge_id: bridge.id })]);
-    const media_server = bridge.server;
-    const customer_status = customer.status;
-    return { customer_id, customer_status, source, destination, flow, media_server, replaces: replaced };
+    const flow = 'flow' in place ? { flow: place.flow } : {};
+    const whose = { customer_id: customer.id, customer_status: customer.status };
+    return { ...whose, source, destination, ...flow, media_server, place };
   }
 
   /** A conference called by its own address: whoever knows its id may come in, and is answered. */
@@ -387,11 +379,11 @@ export class InviteHandler {
 
   /** Nothing is awaited before the session listens to its leg: a CANCEL may come at any moment. */
   async #start(given: Arrival & { owner_id?: string; privacy: boolean }, leg: IncomingLeg): Promise<void> {
-    const { customer_id, source, destination, flow, owner_id, privacy, replaces, picks_up } = given;
+    const { customer_id, source, destination, flow, owner_id, privacy, place } = given;
     const now = timestamp();
     // A call that its flow answers at once need not ring first; its media is asked for while the records are written.
     const first = flow?.actions[0]?.type;
-    if (picks_up || first === 'answer' || first === 'talk') leg.prepare();
+    if ((place && !flow) || first === 'answer' || first === 'talk') leg.prepare();
     else leg.ring();
     const session = new CallSession(this.#services, {
       leg,
@@ -410,9 +402,10 @@ export class InviteHandler {
         tm_ringing: now,
       },
     });
-    if (replaces) takePlace(session, replaces);
     session.log.info({ from: source.target, to: destination.target }, 'call came in');
+    if (!place) return session.create();
+    if (!('node' in place)) return createInPlace(session, place);
     await session.create();
-    if (picks_up) pickUp(session, picks_up);
+    void connectElsewhere(session, place);
   }
 }

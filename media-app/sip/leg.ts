@@ -6,6 +6,7 @@ import type { MediaEndpoint } from '../media/endpoint.ts';
 import { describeAnew, type Direction, audioOffer, versionOf } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { LegCapture } from './capture.ts';
+import { askInside, hangUp } from './challenged.ts';
 import type { DialogName } from './replaces.ts';
 import type { SipAddress } from './seen-message.ts';
 import type { SipServer } from './servers.ts';
@@ -114,7 +115,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   async probe(deadlineMs: number): Promise<boolean> {
     if (!this.dialog) return true;
     try {
-      const response = await withDeadline(this.dialog.request({ method: 'OPTIONS' }), deadlineMs, 'OPTIONS');
+      const response = await withDeadline(askInside(this.dialog, { method: 'OPTIONS' }), deadlineMs, 'OPTIONS');
       return response.status !== 408 && response.status !== 481;
     } catch {
       return false; // the dialog is gone, or nobody answers
@@ -137,7 +138,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
       'Content-Type': 'message/sipfrag;version=2.0',
     };
     const body = `SIP/2.0 ${status_line}\r\n`;
-    await withDeadline(this.dialog.request({ method: 'NOTIFY', headers, body }), NOTIFY_DEADLINE_MS, 'NOTIFY').catch(
+    await withDeadline(askInside(this.dialog, { method: 'NOTIFY', headers, body }), NOTIFY_DEADLINE_MS, 'NOTIFY').catch(
       (error: unknown) => this.log.debug({ error: String(error) }, 'the far end did not take the NOTIFY'),
     );
   }
@@ -208,7 +209,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
   async #bye(dialog: Dialog, cause: ReleaseCause): Promise<void> {
     if (!dialog.connected) return;
     const headers = { Reason: reasonHeader(cause) };
-    await withDeadline(dialog.destroy({ headers }), BYE_DEADLINE_MS, 'BYE').catch((error: unknown) =>
+    await withDeadline(hangUp(dialog, headers), BYE_DEADLINE_MS, 'BYE').catch((error: unknown) =>
       this.log.debug({ error: String(error) }, 'the far end did not answer BYE'),
     );
   }
@@ -226,7 +227,7 @@ export abstract class Leg extends EventEmitter<LegEvents> {
 
   #offer(dialog: Dialog, sdp: string, headers: Record<string, string>): Promise<SipResponse> {
     const body = this.#describe(dialog, sdp, () => (this.#held ? 'sendonly' : 'sendrecv'));
-    return dialog.request({ method: 'INVITE', headers, body });
+    return askInside(dialog, { method: 'INVITE', headers, body });
   }
 
   /** What we tell the far end of our media after the call was set up, under the next version. */

@@ -26,6 +26,8 @@ export interface SipRequest extends SipMessage, EventEmitter {
 export interface SipResponse extends SipMessage {
   status: number;
   reason: string;
+  /** What it answers, where we sent that. */
+  req: SipRequest;
   finalResponseSent: boolean;
   send(
     status: number,
@@ -38,15 +40,20 @@ export interface SipResponse extends SipMessage {
 export interface Dialog extends EventEmitter {
   id: string;
   connected: boolean;
-  /** Answers challenges of requests inside the dialog. */
-  auth?: { username: string; password: string };
   /** `uac` when we sent its INVITE, and so own its Call-ID. */
   type: 'uac' | 'uas';
   sip: { callId: string; localTag: string; remoteTag: string };
   local: { uri: string; sdp: string; contact: string };
   remote: { uri: string; sdp: string };
   destroy(options?: { headers?: Record<string, string> }): Promise<unknown>;
-  request(options: { method: string; headers?: Record<string, string>; body?: string }): Promise<SipResponse>;
+  request(options: InDialog): Promise<SipResponse>;
+}
+
+/** A request inside a dialog. */
+export interface InDialog {
+  method: string;
+  headers?: Record<string, string>;
+  body?: string;
 }
 
 export interface UacOptions {

@@ -3,9 +3,12 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import { transferMachine } from '#contract/machines/transfer';
 import { timestamp } from '#contract/time';
 import { newTransfer } from '#contract/transfer';
+import type { Address } from '#contract/address';
 import { ConnectBridge } from '../call/connect-bridge.ts';
 import type { CallSession } from '../call/session.ts';
 import { unchain } from './chain.ts';
+import type { Elsewhere } from './elsewhere.ts';
+import { flowInto, partyOf, takePlace } from './replace.ts';
 import { conversationOf } from './session.ts';
 
 const cannot = (why: string) => new PlatformError('CALL_STATE_INVALID', why);
@@ -33,23 +36,48 @@ export const joinConversations = async (first: CallSession, second: CallSession)
   try {
     await Promise.all([unchain(first, one.other), unchain(second, two.other)]);
     if (!(await one.bridge.takeOver(two.other, two.bridge, first))) throw cannot('One of the calls has just ended.');
-    await note(first, two.other, one.bridge.id);
+    await note(first, partyOf(two.other), two.other.id, one.bridge.id);
   } finally {
     for (const bridge of bridges) bridge.inTransfer = false;
     two.bridge.keepOpen(false);
   }
 };
 
+/**
+ * The same where the second call is on another node: a call to that node takes the place of the first one, and its other side
+ * the place of the second, which that node then hangs up.
+ * @throws PlatformError CALL_STATE_INVALID when they cannot be joined
+ */
+export const joinElsewhere = async (first: CallSession, second: Elsewhere): Promise<void> => {
+  const { bridge, other } = pairOf(first);
+  const { party, party_call_id } = second.vacancy;
+  bridge.inTransfer = true;
+  try {
+    const flow = flowInto(bridge, first.call.customer_id);
+    const given = { to: second, source: partyOf(other), media_server: bridge.server, flow };
+    const call = first.services.callElsewhere(given);
+    const came = takePlace(call, first);
+    await call.create();
+    if (!(await came)) throw cannot('One of the calls has just ended.');
+    await note(first, party, party_call_id, bridge.id);
+  } finally {
+    bridge.inTransfer = false;
+  }
+};
+
 /** Writes the transfer as what it was. */
-const note = async ({ call, services }: CallSession, transferee: CallSession, confbridge_id: string): Promise<void> => {
+const note = async (
+  { call, services }: CallSession,
+  transferee: Address,
+  transferee_call_id: string,
+  confbridge_id: string,
+): Promise<void> => {
   const made = newTransfer({
     id: newId(),
     customer_id: call.customer_id,
     type: 'attended',
     transferer_call_id: call.id,
-    transferee_addresses: [
-      transferee.call.direction === 'incoming' ? transferee.call.source : transferee.call.destination,
-    ],
+    transferee_addresses: [transferee],
     groupcall_id: EMPTY_ID,
     confbridge_id,
     tm_create: timestamp(),
@@ -57,6 +85,6 @@ const note = async ({ call, services }: CallSession, transferee: CallSession, co
   const record = services.store.create('transfer', made);
   await services.store.commit(record, made, { events: [] });
   const step = transferMachine.step('calling', 'connect');
-  const completed = { ...made, status: 'completed', transferee_call_id: transferee.id } as const;
+  const completed = { ...made, status: 'completed', transferee_call_id } as const;
   await services.store.commit(record, completed, { events: [], step });
 };

@@ -4,7 +4,8 @@ import type { CallSession } from '../call/session.ts';
 import { type DialogName, parseReferTo } from '../sip/replaces.ts';
 import type { SipRequest, SipResponse } from '../sip/srf.ts';
 import { isAddress, parseSipUri, type SipUri } from '../sip/uri.ts';
-import { joinConversations } from './join.ts';
+import { findElsewhere } from './elsewhere.ts';
+import { joinConversations, joinElsewhere } from './join.ts';
 import { callOfDialog } from './replace.ts';
 import { startTransfer, type TransferSession } from './session.ts';
 
@@ -93,12 +94,25 @@ const outcomeOf = ({ legs }: TransferSession): string => {
 
 const attended = async (call: CallSession, replaces: DialogName, news: News, response: SipResponse): Promise<void> => {
   const second = callOfDialog(call.services, replaces);
-  if (second?.call.customer_id !== call.call.customer_id || second === call)
-    throw new Refusal(481, 'No Such Dialog To Replace');
-  await joinConversations(call, second);
+  if (second) await joinHere(call, second);
+  else await joinAcross(call, replaces);
   news.accept(response);
   news.tell('200 OK', true);
-  await Promise.all([call, second].map(one => one.hangup('normal_clearing')));
+  await Promise.all([call, ...(second ? [second] : [])].map(one => one.hangup('normal_clearing')));
+};
+
+const noDialog = () => new Refusal(481, 'No Such Dialog To Replace');
+
+const joinHere = async (call: CallSession, second: CallSession): Promise<void> => {
+  if (second.call.customer_id !== call.call.customer_id || second === call) throw noDialog();
+  await joinConversations(call, second);
+};
+
+const joinAcross = async (call: CallSession, replaces: DialogName): Promise<void> => {
+  const second = await findElsewhere(call.services, replaces, call.call.customer_id);
+  if (!second) throw noDialog();
+  if ('status' in second || second.vacancy.kind !== 'replaces') throw new Refusal(403, 'No Conversation To Transfer');
+  await joinElsewhere(call, second);
 };
 
 /** What the phone would reach by calling the URI: numbers and the extensions of its customer. */

@@ -29,8 +29,7 @@ describe('digest of phones', () => {
   let redis: Redis;
   let clock = 1_700_000_000_000;
   let digest: Digest;
-  const challenge = async (): Promise<string> =>
-    (await digest.challenge(REALM, '', false, HERE))['WWW-Authenticate'] ?? '';
+  const challenge = async (): Promise<string> => (await digest.challenge(REALM, '', false, HERE))[0] ?? '';
   const verdict = (fields: Record<string, string>) => digest.verify(fields, 'REGISTER', REALM, 'secret', HERE);
 
   before(async () => {
@@ -111,9 +110,9 @@ describe('digest of phones', () => {
 
   it('offers MD5 alone to phones that know nothing else', async () => {
     const both = await digest.challenge(REALM, 'Linphone/5.1', false, HERE);
-    assert.match(both['www-authenticate'] ?? '', /SHA-256/);
+    assert.match(both[1] ?? '', /SHA-256/);
     for (const phone of ['baresip v1.0.0 (x86_64/linux)', 'JsSIP 3.13.8'])
-      assert.deepEqual(Object.keys(await digest.challenge(REALM, phone, false, HERE)), ['WWW-Authenticate'], phone);
+      assert.equal((await digest.challenge(REALM, phone, false, HERE)).length, 1, phone);
   });
 
   it('reads quoted and bare fields, and nothing that is no digest', () => {

@@ -12,6 +12,7 @@ import { parseMessage } from '../../scripts/phone/sip-message.ts';
 
 const DOMAIN = 'trunkline.localhost';
 const CALLEE = '+12125550123';
+const MOST_CALLS_PER_SECOND = 10;
 
 describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
   this.timeout(60_000);
@@ -21,7 +22,9 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
   const callers: TestPhone[] = [];
 
   before(async () => {
-    stack = await startStack({ env: { CARRIER_CHECK_MS: '1000' } });
+    stack = await startStack({
+      env: { CARRIER_CHECK_MS: '1000', CUSTOMER_MAX_CALLS_PER_SECOND: String(MOST_CALLS_PER_SECOND) },
+    });
     desk = await CarrierDesk.open(stack);
     await desk.standIn(OWN_NUMBER);
     await desk.number('+493055500177', { call_flow_id: EMPTY_ID });
@@ -119,6 +122,7 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
       ['by a wrong password', {}, ['pbx', 'wrong'], 403],
       ['by a wrong name', {}, ['other', 'secret'], 403],
       ['by an address that is allowed', { auth_types: '["ip"]', allowed_ips: '["127.0.0.1"]' }, ['x', ''], undefined],
+      ['by a network that is allowed', { auth_types: '["ip"]', allowed_ips: '["127.0.0.0/8"]' }, ['x', ''], undefined],
       ['by an address that is not allowed', { auth_types: '["ip"]', allowed_ips: '["192.0.2.0/24"]' }, ['x', ''], 403],
       [
         'by digest where its address is not allowed',
@@ -136,11 +140,13 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
         const pbx = await caller(username, password, `office.trunk.${DOMAIN}`);
         if (status) return assert.equal(await refused(pbx, at('office')), status);
         const call = await pbx.dial(at('office'));
+        const challenged = trunk?.['auth_types'] === '["ip"]' ? 0 : 1;
         const far = await carrier.waitForCall({ ring: false });
         far.progress();
         far.playTone(700);
         await call.hears(700);
         assert.equal(call.state !== 'answered', true);
+        assert.equal(pbx.messages('407 INVITE', 'received').length, challenged);
         assert.equal(await inviteHeader(carrier, 'p-asserted-identity'), `<tel:${OWN_NUMBER}>`);
         far.answer();
         await call.answered();
@@ -160,6 +166,32 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
         const call = await (await caller('pbx', 'secret', `office.trunk.${DOMAIN}`)).dial(at('office'));
         assert.equal((await call.ended()).status, told);
       });
+
+    it('an account places so many calls a second; trunk and API are told so beyond', async () => {
+      const carrier = await desk.carrier({ refuse: 486 });
+      await desk.routes([carrier]);
+      await desk.trunk('office', { auth_types: '["ip"]', allowed_ips: '["127.0.0.1"]' });
+      const pbx = await caller('x', '', `office.trunk.${DOMAIN}`);
+      const dialled = await Promise.all(
+        Array.from({ length: 3 * MOST_CALLS_PER_SECOND }, () => pbx.dial(at('office'))),
+      );
+      const statuses = (await Promise.all(dialled.map(call => call.ended()))).map(({ status }) => status);
+      const [passed, refused] = [486, 503].map(status => statuses.filter(one => one === status).length);
+      assert.equal((passed ?? 0) + (refused ?? 0), dialled.length, statuses.join());
+      assert(passed !== undefined && passed >= MOST_CALLS_PER_SECOND && passed < dialled.length, statuses.join());
+      const [source, destinations] = [{ type: 'tel', target: OWN_NUMBER }, [{ type: 'tel', target: CALLEE }]];
+      const asked = Array.from({ length: 3 * MOST_CALLS_PER_SECOND }, () =>
+        stack.api<{ calls: Call[]; error?: { reason: string; message: string } }>('POST', '/calls', {
+          source,
+          destinations,
+        }),
+      );
+      const answers = await Promise.all(asked);
+      const errors = answers.flatMap(({ status, body }) => (body.error ? [`${status} ${body.error.reason}`] : []));
+      assert(errors.length > 0 && errors.length <= asked.length - MOST_CALLS_PER_SECOND, `${errors.length} refused`);
+      assert.deepEqual([...new Set(errors)], ['429 RATE_LIMIT_EXCEEDED']);
+      for (const { body } of answers) if (!body.error) await office.ended(body.calls[0]?.id ?? '');
+    });
 
     it('dials numbers that begin with + and nothing else', async () => {
       await desk.trunk('office');
@@ -181,16 +213,52 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
     });
   });
 
+  const shown: [caller: string, anonymous: string, from: RegExp, privacy: string | undefined][] = [
+    ['withheld', 'auto', /anonymous@anonymous\.invalid/, 'id'],
+    ['withheld', 'no', /<sip:\+493055500100@/, undefined],
+    ['withheld', 'yes', /anonymous@anonymous\.invalid/, 'id'],
+    ['named', 'auto', /<sip:\+493055500100@/, undefined],
+    ['named', 'no', /<sip:\+493055500100@/, undefined],
+    ['named', 'yes', /anonymous@anonymous\.invalid/, 'id'],
+  ];
+  it('a caller who is led on to a telephone is shown or withheld as connect says, and auto means as it came (25.5)', async () => {
+    const carrier = await desk.carrier({ refuse: 486 });
+    await desk.routes([carrier]);
+    for (const [at, [who, anonymous, from, privacy]] of shown.entries()) {
+      const option = { destinations: [{ type: 'tel', target: CALLEE }], anonymous };
+      const flow = await stack.api<{ id: string }>('POST', '/flows', {
+        name: 'On',
+        actions: [{ type: 'connect', option }],
+      });
+      const number = `+49305550016${at}`;
+      await desk.number(number, { call_flow_id: flow.body.id });
+      const phone = await caller('+12125550199');
+      const headers = who === 'withheld' ? [{ name: 'privacy', value: 'id' }] : [];
+      await (await phone.dial(`sip:${number}@sip.${DOMAIN}`, headers)).ended();
+      const title = `${who}, ${anonymous}`;
+      assert.match((await inviteHeader(carrier, 'from', at + 1)) ?? '', from, title);
+      assert.deepEqual(
+        [await inviteHeader(carrier, 'privacy', at + 1), await inviteHeader(carrier, 'p-asserted-identity', at + 1)],
+        [privacy, `<tel:${OWN_NUMBER}>`],
+        title,
+      );
+    }
+  });
+
   it('a phone of the house dials the world with the default number', async () => {
     const carrier = await desk.carrier({ autoAnswer: true }, { tone: 700 });
     await desk.routes([carrier]);
     const phone = await office.registered('1001', { tone: 500 });
-    const call = await phone.dial(CALLEE);
-    await call.answered();
-    await call.hears(700);
-    assert.equal(await inviteHeader(carrier, 'p-asserted-identity'), `<tel:${OWN_NUMBER}>`);
-    await call.hangup();
-    await (await carrier.waitForCall()).ended();
+    const domain = stack.welcome.extensions[0]?.domain_name;
+    for (const target of [CALLEE, `sip:tel%3A${CALLEE}@${domain}`]) {
+      const call = await phone.dial(target);
+      await call.answered();
+      await call.hears(700);
+      await call.hangup();
+      await (await carrier.waitForCall()).ended();
+    }
+    for (const count of [1, 2])
+      assert.equal(await inviteHeader(carrier, 'p-asserted-identity', count), `<tel:${OWN_NUMBER}>`);
   });
 
   describe('a call that is refused before it is one is told to the customer whom it concerns', () => {

@@ -5,12 +5,15 @@ import { USD } from '#contract/billing';
 import type { Call } from '#contract/call';
 import { EMPTY_ID } from '#contract/ids';
 import { fromDate } from '#contract/time';
+import type { SipHeader } from '../../scripts/phone/sip-message.ts';
 import { CarrierDesk, inviteHeader, invitedUri, OWN_NUMBER } from '../support/carrier.ts';
 import { eventually } from '../support/eventually.ts';
 import { LateCarrier } from '../support/late-carrier.ts';
 import { Office } from '../support/office.ts';
+import type { PhoneCall } from '../support/phone-call.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { SuspiciousCarrier } from '../support/suspicious-carrier.ts';
 
 const tel = (target: string, more = {}) => ({ type: 'tel', target, ...more });
 const CALLEE = '+12125550123';
@@ -20,6 +23,10 @@ const MOST_DOLLARS = 5;
 const waiting = [{ type: 'sleep', option: { duration: 60_000 } }];
 
 const hoursAgo = (hours: number): string => fromDate(new Date(Date.now() - hours * 3_600_000));
+
+/** Refuses a call with headers of one's own. */
+const rejectWith = (call: PhoneCall, status: number, headers: SipHeader[]): void =>
+  (call.inner.sip as unknown as { reject(code: number, headers: SipHeader[]): void }).reject(status, headers);
 
 interface Answer {
   calls: Call[];
@@ -69,6 +76,16 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
     await stack.api('POST', `/calls/${call.id}/hangup`);
     return office.ended(call.id);
   };
+  const asSuperAdmin = async (): Promise<Record<string, string>> => {
+    const { username, password } = stack.welcome;
+    const login = await fetch(`${stack.baseUrl}/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    });
+    const { token } = (await login.json()) as { token: string };
+    return { Authorization: `Bearer ${token}` };
+  };
   const invites = (carrier: TestPhone): number =>
     new Set(carrier.messages('INVITE', 'received').map(one => one.message.headers.find(h => h.name === 'via')?.value))
       .size;
@@ -82,6 +99,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
         'P-Asserted-Identity': '<tel:+1>',
         'X-Bad': 'a\r\nX-Evil: b',
         'X-Paren': '(a)',
+        'X-Comma': 'a, b',
       };
       const tech = { tech_prefix: '99#', tech_postfix: ';cic=1', tech_headers, codecs: 'PCMA' };
       await desk.routes([carrier, tech]);
@@ -92,9 +110,11 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       assert.equal(await invitedUri(carrier), `sip:99%23${CALLEE};cic=1@127.0.0.1:${port};transport=udp`);
       assert.deepEqual(
         await Promise.all(
-          ['x-account', 'privacy', 'p-asserted-identity', 'x-evil', 'x-paren'].map(name => inviteHeader(carrier, name)),
+          ['x-account', 'privacy', 'p-asserted-identity', 'x-bad', 'x-evil', 'x-paren', 'x-comma'].map(name =>
+            inviteHeader(carrier, name),
+          ),
         ),
-        ['seven', undefined, `<tel:${OWN_NUMBER}>`, undefined, undefined],
+        ['seven', undefined, `<tel:${OWN_NUMBER}>`, undefined, undefined, undefined, undefined],
       );
       const { message } = await carrier.message('INVITE', { direction: 'received' });
       assert.match(message.body, /m=audio \d+ RTP\/AVP 8 \d+\r\n/);
@@ -134,9 +154,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
         const first = await carrier.waitForCall({ ring: false });
         const name = status === 401 ? 'WWW-Authenticate' : 'Proxy-Authenticate';
         const value = `Digest realm="carrier", nonce="n0nce", algorithm=${algorithm}, qop="auth"`;
-        (first.inner.sip as unknown as { reject(code: number, headers: unknown[]): void }).reject(status, [
-          { name, value },
-        ]);
+        rejectWith(first, status, [{ name, value }]);
         const second = await carrier.waitForCall();
         const answer = parseAuthorization(
           (await inviteHeader(carrier, status === 401 ? 'authorization' : 'proxy-authorization', 2)) ?? '',
@@ -150,6 +168,28 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
         await hangUp(call);
         assert.equal((await second.ended()).status, 487);
       });
+  });
+
+  it('a carrier that challenges everything with SHA-256 is proven to in the call as before it: re-INVITE and BYE too', async () => {
+    const carrier = await SuspiciousCarrier.start();
+    try {
+      const login = { username: 'us', password: 'secret', hostname: `127.0.0.1:${carrier.port}` };
+      await desk.route(await desk.provider(await desk.carrier(), login));
+      const call = await placed();
+      await eventually(
+        'the answer',
+        () => office.call(call.id),
+        ({ status }) => status === 'progressing',
+      );
+      assert.equal((await stack.api('POST', `/calls/${call.id}/hold`)).status, 200);
+      await hangUp(call);
+      assert.deepEqual(
+        carrier.proven.filter(method => method !== 'OPTIONS'),
+        ['INVITE', 'INVITE', 'BYE'],
+      );
+    } finally {
+      carrier.stop();
+    }
   });
 
   describe('failover (23.2)', () => {
@@ -186,6 +226,38 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
           heard.filter(one => one.event_type === 'call_updated' && one.data['status'] === 'dialing').length;
         if (again) await eventually('call_updated', updated, count => count > 0);
       });
+
+    it('302 leads to the next route and never to the Contact that it names', async () => {
+      const [elsewhere, next] = [await desk.carrier(), await desk.carrier({ autoAnswer: true })];
+      const mover = await desk.carrier({ ring: false });
+      await desk.routes([mover], [next]);
+      const call = await placed();
+      const asked = await mover.waitForCall({ ring: false });
+      rejectWith(asked, 302, [{ name: 'Contact', value: `<${elsewhere.address}>` }]);
+      await (await next.waitForCall()).answered();
+      await hangUp(call);
+      assert.equal(invites(elsewhere), 0);
+    });
+
+    it('a carrier that rings or is heard, and then fails, is left for the next; nothing of it stays', async () => {
+      const [first, second] = [await desk.carrier({ ring: false }), await desk.carrier({}, { tone: 900 })];
+      await desk.routes([first], [second]);
+      await desk.standIn(OWN_NUMBER);
+      const phone = await office.phone('1001');
+      const dialled = await phone.dial(CALLEE);
+      const failing = await first.waitForCall({ ring: false });
+      failing.progress();
+      failing.playTone(700);
+      await dialled.hears(700);
+      failing.reject(503);
+      const far = await second.waitForCall();
+      far.answer();
+      await dialled.answered();
+      await dialled.hearsOnly([900]);
+      await dialled.hangup();
+      await far.ended();
+      await desk.db.query(`UPDATE outbound_configs SET default_outgoing_source_number_id = '${EMPTY_ID}'`);
+    });
 
     it('when every route fails the call ends as the last one said', async () => {
       const [first, second] = [await desk.carrier({ refuse: 503 }), await desk.carrier({ refuse: 404 })];
@@ -323,6 +395,42 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       );
       assert.match((await inviteHeader(carrier, 'from')) ?? '', /^"\+493055500101" <sip:\+493055500101@/);
       await office.ended(call.id);
+    });
+
+    it('a withheld call whose source is no number is refused: the carrier could not be told who calls', async () => {
+      const carrier = await desk.carrier();
+      const provider_id = await desk.provider(carrier);
+      const source = { type: 'extension', target: '1001' };
+      const body = { provider_id, source, destinations: [tel(CALLEE)], actions: waiting, anonymous: 'yes' };
+      const answer = await stack.api<Answer>('POST', '/providercalls', body, await asSuperAdmin());
+      assert.deepEqual([answer.status, answer.body.error?.reason], [400, 'INVALID_ARGUMENT']);
+      assert.match(answer.body.error?.message ?? '', /withheld call needs a source/);
+      assert.equal(invites(carrier), 0);
+    });
+
+    it('the checks come in their order (25.6): identity, balance, config, country, route, source', async () => {
+      await desk.db.query("UPDATE customers SET identity_verification_status = 'none' WHERE home");
+      await desk.db.query("UPDATE billing_accounts SET plan_type = 'free', balance_token = 0, balance_credit = 0");
+      await desk.db.query("UPDATE outbound_configs SET tm_delete = now(), destination_whitelist = '[]'");
+      const repairs: [reason: string, message: RegExp, sql: string][] = [
+        ['IDENTITY_VERIFICATION_REQUIRED', /identity/, "UPDATE customers SET identity_verification_status = 'verified' WHERE home"],
+        ['INSUFFICIENT_BALANCE', /./, "UPDATE billing_accounts SET plan_type = 'unlimited'"],
+        ['PERMISSION_DENIED', /outbound config/, 'UPDATE outbound_configs SET tm_delete = null'],
+        ['PERMISSION_DENIED', /US/, `UPDATE outbound_configs SET destination_whitelist = '["de", "us"]'`],
+      ]; // prettier-ignore
+      const told = async (): Promise<[string, string]> => {
+        const { error } = (await place({ source: tel('+493055500199') })).body;
+        return [error?.reason ?? '', error?.message ?? ''];
+      };
+      for (const [reason, message, sql] of repairs) {
+        const [found, words] = await told();
+        await desk.db.query(sql);
+        assert.equal(found, reason);
+        assert.match(words, message);
+      }
+      assert.match((await told())[1], /No route/);
+      await desk.routes([await desk.carrier()]);
+      assert.match((await told())[1], /active normal number/);
     });
 
     it('an account without outbound config calls nobody, not even its own phones', async () => {
@@ -475,14 +583,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
 
   describe('provider calls (24)', () => {
     it('go through their provider alone, with any source; they are listed by provider and deleted', async () => {
-      const { username, password } = stack.welcome;
-      const login = await fetch(`${stack.baseUrl}/auth/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username, password }),
-      });
-      const { token } = (await login.json()) as { token: string };
-      const headers = { Authorization: `Bearer ${token}` };
+      const headers = await asSuperAdmin();
       const [named, other] = [await desk.carrier({ refuse: 503 }), await desk.carrier()];
       const provider_id = await desk.provider(named);
       await desk.routes([other]);

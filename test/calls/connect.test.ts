@@ -67,6 +67,11 @@ describe('connect in a flow', function () {
     const call = await office.ring('1001', [to(stranger), tone(900)]);
     const caller = await alice.waitForCall();
     const callee = await stranger.waitForCall();
+    await eventually(
+      'the link',
+      () => office.call(call.id),
+      one => one.chained_call_ids.length === 1,
+    );
     await caller.hangup();
     await callee.ended();
     const over = await eventually(

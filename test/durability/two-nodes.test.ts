@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import type { TestPhone } from '../support/phone.ts';
+import { addExtensions, HZ, newsOver, refer, replacesOf } from '../support/transfers.ts';
 import { startTwoNodes, type TestNode, type TwoNodes } from '../support/two-nodes.ts';
 
 const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];
@@ -22,6 +23,7 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
 
   before(async () => {
     stack = await startTwoNodes({ CONFERENCE_CHECK_MS: '500' });
+    await addExtensions(stack);
   });
   beforeEach(() => {
     office = new Office(stack);
@@ -44,6 +46,11 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
       const call = await office.ring(extension, actions);
       const pair = { id: call.id, phone: await phone.waitForCall() };
       await pair.phone.answered();
+      await eventually(
+        'the answer',
+        () => office.call(call.id),
+        ({ status }) => status === 'progressing',
+      );
       if (await suits(call)) return pair;
       await pair.phone.hangup();
       await office.ended(call.id);
@@ -56,6 +63,31 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
   /** Whether the media of the phone's latest call is at a node: by what the INVITE describes. */
   const mediaAt = (phone: TestPhone, node: TestNode): boolean =>
     phone.messages('INVITE', 'received').at(-1)?.message.body.includes(`c=IN IP4 ${node.sip.host}\r\n`) ?? false;
+
+  /** Whom the phone dials and is put through to, once it is this node that took the call. */
+  const talk = async (from: TestPhone, to: TestPhone, node: TestNode): Promise<{ from: PhoneCall; to: PhoneCall }> => {
+    for (let tries = 0; tries < 6; tries += 1) {
+      const pair = { from: await from.dial(to.name), to: await to.waitForCall() };
+      await Promise.all([pair.from.answered(), pair.to.answered()]);
+      const [leg] = await office.calls(1);
+      if (leg && (await heldBy(leg, node))) return pair;
+      await pair.from.hangup();
+      await pair.to.ended();
+      await (await from.dial('sip:nobody@elsewhere.example')).ended(); // servers give their work out in turn
+    }
+    return assert.fail('no call went through that node');
+  };
+  const people = () => {
+    const [one, two] = stack.nodes;
+    return Promise.all([
+      phoneAt(one, '1001', HZ.alice),
+      phoneAt(two, '1002', HZ.bob),
+      phoneAt(one, '1003', HZ.carol),
+      phoneAt(two, '1004', HZ.dave),
+    ]);
+  };
+  /** How many calls went from one node into a conversation of the other. */
+  const crossed = () => stack.logs().filter(line => line.includes('a call of another node comes into')).length;
 
   /** How a call ended, once it has: its record, and the cause that its timeline names. */
   const truth = async (id: string): Promise<unknown[]> => {
@@ -120,6 +152,59 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
     assert.equal(status, 200);
     await Promise.all([dialled, first.phone, second.phone].map(call => call.ended()));
     await office.nothingLeft();
+  });
+
+  for (const [first, second] of [
+    [0, 1],
+    [1, 0],
+  ] as const)
+    it(`who talks with one through node ${first + 1} and with one through node ${second + 1} joins the two by REFER`, async () => {
+      const [alice, bob, carol] = await people();
+      const one = await talk(alice, bob, stack.nodes[first]);
+      const two = await talk(alice, carol, stack.nodes[second]);
+      const replaces = encodeURIComponent(replacesOf(two.from));
+      const answer = await refer(one.from, `<sip:1003@trunkline.localhost?Replaces=${replaces}>`);
+      assert.equal(answer.status, 202);
+      await Promise.all([one.to.hearsOnly([HZ.carol]), two.to.hearsOnly([HZ.bob])]);
+      await Promise.all([one.from.ended(), two.from.ended()]);
+      assert.deepEqual(await newsOver(alice), ['100 Trying', '200 OK, over']);
+      assert.equal(crossed() > 0, true);
+      await (first === 0 ? one.to : two.to).hangup();
+      await Promise.all([one.to.ended(), two.to.ended()]);
+      await office.nothingLeft();
+    });
+
+  it('an INVITE with Replaces takes the place of a phone, and picks up one that rings, whichever node it comes to', async () => {
+    const [alice, bob, carol, dave] = await people();
+    bob.incoming = { ring: true };
+    for (const before = crossed(); crossed() < before + 2;) {
+      const caller = await alice.dial('1002');
+      const ringing = await bob.waitForCall();
+      const picked = await carol.dial('1002', [{ name: 'replaces', value: replacesOf(ringing) }]);
+      await Promise.all([caller.answered(), picked.answered(), ringing.ended()]);
+      await Promise.all([caller.hears(HZ.carol), picked.hears(HZ.alice)]);
+      const taken = await dave.dial('1001', [{ name: 'replaces', value: replacesOf(picked) }]);
+      await Promise.all([taken.answered(), picked.ended()]);
+      await Promise.all([caller.hearsOnly([HZ.dave]), taken.hearsOnly([HZ.alice])]);
+      await caller.hangup();
+      await taken.ended();
+      await (await carol.dial('sip:nobody@elsewhere.example')).ended();
+    }
+    await office.nothingLeft();
+  });
+
+  it('a dialog that no node has is refused, and so is one that is in no conversation', async () => {
+    const [alice, bob, carol] = await people();
+    const [one, two] = stack.nodes;
+    const pair = await talk(alice, bob, one);
+    const unknown = encodeURIComponent('nobody@nowhere;to-tag=1;from-tag=2');
+    assert.equal((await refer(pair.from, `<sip:1003@trunkline.localhost?Replaces=${unknown}>`)).status, 481);
+    const alone = await until(carol, '1003', sleep, call => heldBy(call, two));
+    const replaces = encodeURIComponent(replacesOf(alone.phone));
+    assert.equal((await refer(pair.from, `<sip:1003@trunkline.localhost?Replaces=${replaces}>`)).status, 403);
+    await Promise.all([pair.from.hears(HZ.bob), pair.to.hears(HZ.alice)]);
+    await Promise.all([pair.from.hangup(), alone.phone.hangup()]);
+    await pair.to.ended();
   });
 
   it('servers that hang are left within seconds: their calls end truthfully, the others take new ones, and they come back', async () => {
