@@ -1,9 +1,11 @@
 import { startSipServer, type ExtraPorts } from './drachtio/server.ts';
 import { BanList } from './sip/ban-list.ts';
-import { startMediaServer } from './freeswitch/server.ts';
+import type { MediaServer, MediaServerConfig, MediaServerStats } from './freeswitch/server.ts';
+import { startMediaThread } from './freeswitch/thread.ts';
 import { Certificates, type CertificateFiles } from './sip/certificates.ts';
 import { ownCertificate } from './sip/self-signed.ts';
 import type { SipLog } from './sip/stack.ts';
+import { threadMemory } from './thread-memory.ts';
 
 /** Everything the embedded engine needs to know. */
 export interface EngineConfig {
@@ -33,6 +35,8 @@ export interface EngineConfig {
   soundsDir: string;
   /** Where fetched sounds and speech are kept; a temporary directory by default. */
   cacheDir?: string;
+  /** Whether the media server runs in this thread, too, which tests do to start quickly; else it has one of its own. */
+  singleThread?: boolean;
   log: SipLog;
 }
 
@@ -57,11 +61,25 @@ export interface Engine {
   /** Reads the certificates again; calls go on. */
   reloadCertificates(): void;
   stop(): Promise<void>;
-  stats(): { dialogs: number; transactions: number; channels: number; rtp_ports: number; dropped: number };
+  stats(): Promise<EngineStats>;
+}
+
+/** What is open, and what each thread keeps in MB. */
+export interface EngineStats {
+  dialogs: number;
+  transactions: number;
+  channels: number;
+  rtp_ports: number;
+  /** Messages of banned sources that were dropped so far. */
+  dropped: number;
+  sip_heap_mb: number;
+  sip_buffers_mb: number;
+  media_heap_mb: number;
+  media_buffers_mb: number;
 }
 
 /**
- * Starts the embedded SIP server and media server in this process. Others reach them by their sockets only.
+ * Starts the embedded SIP server in this thread and the media server in another. Others reach them by their sockets only.
  * @throws Error with a sentence when a port cannot be bound; nothing is left running then
  */
 export async function startEngine(config: EngineConfig): Promise<Engine> {
@@ -77,7 +95,8 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     throw error;
   });
   bans?.start();
-  const media = await startMediaServer({
+  const start = config.singleThread ? startMediaHere : startMediaThread;
+  const media = await start({
     rtpHost: host,
     advertisedAddress,
     rtpPorts: config.rtpPorts,
@@ -105,8 +124,14 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
       await media.stop(); // first, so that its BYEs still find the SIP server
       await sip.stop();
     },
-    stats: () => ({ ...statsOf(sip.stats(), media.stats()), dropped: bans?.dropped ?? 0 }),
+    stats: async () => ({ ...statsOf(sip.stats(), await media.stats()), dropped: bans?.dropped ?? 0 }),
   };
+}
+
+/** Loaded only here, so that a thread has no code of the other's. */
+async function startMediaHere(config: MediaServerConfig): Promise<MediaServer> {
+  const { startMediaServer } = await import('./freeswitch/server.ts');
+  return startMediaServer(config);
 }
 
 /** @throws Error with a sentence when a certificate cannot be used */
@@ -118,8 +143,14 @@ function certificatesOf({ sipPorts = {}, tls, log }: EngineConfig): Certificates
 
 function statsOf(
   sip: { dialogs: number; transactions: number },
-  media: { transactions: number; channels: number; rtp_ports: number },
-): Omit<ReturnType<Engine['stats']>, 'dropped'> {
-  const { channels, rtp_ports } = media;
-  return { dialogs: sip.dialogs, transactions: sip.transactions + media.transactions, channels, rtp_ports };
+  { channels, rtp_ports, transactions, memory }: MediaServerStats,
+): Omit<EngineStats, 'dropped'> {
+  const own = threadMemory();
+  return {
+    dialogs: sip.dialogs,
+    transactions: sip.transactions + transactions,
+    ...{ channels, rtp_ports },
+    ...{ sip_heap_mb: own.heap_mb, sip_buffers_mb: own.buffers_mb },
+    ...{ media_heap_mb: memory.heap_mb, media_buffers_mb: memory.buffers_mb },
+  };
 }

@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const engine = await startEngine({ ...config, log });
   const { sipPort, sipPorts, adminPort, eventSocketPort, mediaSipPort } = engine;
   log.info({ host: config.host, sipPort, ...sipPorts, adminPort, eventSocketPort, mediaSipPort }, 'ready');
-  process.on('SIGUSR2', () => log.info(engine.stats(), 'holds')); // kill -USR2: what is open right now?
+  process.on('SIGUSR2', () => void engine.stats().then(stats => log.info(stats, 'holds'))); // kill -USR2: what is open right now?
   process.on('SIGHUP', () => engine.reloadCertificates());
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {

@@ -57,6 +57,9 @@ export class Dialogs {
     if (this.#byTag.get(key) === dialog) this.#byTag.delete(key);
     dialog.alarms.clearAll();
     runHeld(dialog);
+    // An INVITE of ours remembers its dialog for 64*T1, in case of further answers; what went on in it is of no interest any more.
+    dialog.begunBy = dialog.invite = dialog.update = undefined;
+    dialog.description = NOTHING;
   }
 
   /** Nothing rings any more. */
@@ -64,5 +67,7 @@ export class Dialogs {
     for (const dialog of this.#byId.values()) dialog.alarms.clearAll();
   }
 }
+
+const NOTHING = Buffer.alloc(0);
 
 const wireKey = (callId: string, localTag: string): string => `${callId} ${localTag}`;

@@ -9,6 +9,7 @@ import { MediaClock } from '../media/clock.ts';
 import { makeCertificate } from '../media/secure/certificate.ts';
 import { RtpPorts } from '../media/rtp-ports.ts';
 import type { SipLog } from '../sip/stack.ts';
+import { threadMemory, type ThreadMemory } from '../thread-memory.ts';
 import { runApi } from './api/index.ts';
 import { causeFrom } from './causes.ts';
 import type { Channel } from './channel.ts';
@@ -43,7 +44,16 @@ export interface MediaServer {
   sipPort: number;
   eventSocketPort: number;
   stop(): Promise<void>;
-  stats(): { channels: number; rtp_ports: number; transactions: number; dialogs: number };
+  stats(): Promise<MediaServerStats>;
+}
+
+/** What is open in the media server, and what its thread keeps. */
+export interface MediaServerStats {
+  channels: number;
+  rtp_ports: number;
+  transactions: number;
+  dialogs: number;
+  memory: ThreadMemory;
 }
 
 /**
@@ -71,8 +81,13 @@ export async function startMediaServer(config: MediaServerConfig): Promise<Media
     sipPort,
     eventSocketPort,
     stop: () => stop(core, inbound, agent),
-    stats: () => ({ channels: core.channels.size, rtp_ports: core.options.ports.inUse, ...agent.stats() }),
+    stats: () => Promise.resolve(statsOf(core, agent)),
   };
+}
+
+function statsOf(core: Core, agent: SipUserAgent): MediaServerStats {
+  const open = { channels: core.channels.size, rtp_ports: core.options.ports.inUse };
+  return { ...open, ...agent.stats(), memory: threadMemory() };
 }
 
 async function coreFor(config: MediaServerConfig): Promise<Core> {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { MediaClock } from './clock.ts';
 import { frameSamples, tickMs } from './clock.ts';
 import { InbandDigits } from './inband-digits.ts';
+import { LegMemory } from './leg-memory.ts';
 import type { LegStats } from './leg-stats.ts';
 import { legStats } from './leg-stats.ts';
 import type { RemoteParty } from './remote-party.ts';
@@ -59,6 +60,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly localPort: number;
   readonly #rtp: RtpSocket;
   readonly #clock: MediaClock;
+  readonly #memory = LegMemory.take();
   readonly #receiver: RtpReceiver;
   readonly #sender: RtpSender;
   readonly #rtcp: Rtcp;
@@ -99,9 +101,10 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       path: to => (this.#receiver.source = to),
       insecure: reason => this.emit('insecure', reason),
     });
-    this.#sender = new RtpSender(this.#wire);
+    this.#sender = new RtpSender(this.#wire, this.#memory);
     this.#receiver = new RtpReceiver(
       clock,
+      this.#memory,
       digit => this.#pressed(digit),
       () => this.emit('first-packet'),
     );
@@ -204,7 +207,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   /** What the party said in the current tick: the same frame for everybody who asks. */
   said(): Int16Array {
-    if (this.#saidTick === this.#clock.now) return this.#said;
+    if (this.#saidTick === this.#clock.now || this.#closed) return this.#said;
     this.#saidTick = this.#clock.now;
     this.#receiver.jitter.read(this.#said);
     const pressing = this.#inband?.push(this.#said) ?? false;
@@ -231,10 +234,13 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#source = null;
     this.#wire.close();
     this.#rtp.release();
+    this.#memory.release();
+    this.#said.fill(0); // a mixer may ask once more
     this.removeAllListeners();
   }
 
   #tick(): void {
+    if (this.#closed) return; // by another leg, in this very tick
     const said = this.said();
     this.#compose(said);
     for (const tap of this.#taps) tap.frame(said, this.#heard);

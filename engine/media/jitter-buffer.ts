@@ -1,8 +1,9 @@
 import { frameSamples, sampleRate } from './clock.ts';
 import { Concealment } from './concealment.ts';
+import { LegMemory, ringSamples } from './leg-memory.ts';
 import { sequenceDistance, timestampDistance } from './rtp.ts';
 
-const ring = 8192;
+const ring = ringSamples;
 const mask = ring - 1;
 const minDepth = 160;
 const maxDepth = 1600;
@@ -43,8 +44,8 @@ export interface JitterStats {
  * back after one second. What is missing is concealed for 60 ms.
  */
 export class JitterBuffer {
-  readonly #samples = new Int16Array(ring);
-  readonly #valid = new Uint8Array(ring);
+  readonly #samples: Int16Array;
+  readonly #valid: Uint8Array;
   readonly #concealment = new Concealment();
   /** Whether a frame of this stream was heard: what is made up before it is of the last one. */
   #heard = false;
@@ -73,6 +74,11 @@ export class JitterBuffer {
   #late = 0;
   #duplicate = 0;
   #resets = 0;
+
+  constructor({ samples, valid }: Pick<LegMemory, 'samples' | 'valid'> = new LegMemory()) {
+    this.#samples = samples;
+    this.#valid = valid;
+  }
 
   /**
    * Takes the samples of one packet (8 kHz, at most 200 ms). False when they came too late, twice, or do not fit the

@@ -4,6 +4,7 @@ import { sampleRate } from './clock.ts';
 import type { CodecName, Decoder } from './codecs/table.ts';
 import { codecNamed } from './codecs/table.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
+import type { LegMemory } from './leg-memory.ts';
 import type { RemoteParty } from './remote-party.ts';
 import { emptyHeader, parseRtp } from './rtp.ts';
 import type { Digit } from './telephone-event.ts';
@@ -11,6 +12,8 @@ import { DigitReceiver } from './telephone-event.ts';
 import { StreamTime } from './stream-time.ts';
 
 const maxPayload = 1600;
+/** What one packet says; every leg puts it in order before the next comes. */
+const decoded = new Int16Array(maxPayload);
 const relatchTicks = 50;
 const comfortNoise = 13;
 const samplesPerMs = sampleRate / 1000;
@@ -41,7 +44,7 @@ export interface ReceivedCounts {
  */
 export class RtpReceiver {
   readonly counts: ReceivedCounts = { packets: 0, media: 0, digits: 0, noise: 0, skipped: 0, bytes: 0, mediaBytes: 0 };
-  readonly jitter = new JitterBuffer();
+  readonly jitter: JitterBuffer;
   /** Where packets really come from; null before the first one. */
   source: Source | null = null;
   /** Tick of the last packet that was believed. */
@@ -56,15 +59,15 @@ export class RtpReceiver {
   readonly #onFirst: () => void;
   readonly #digits: DigitReceiver;
   readonly #header = emptyHeader();
-  readonly #samples = new Int16Array(maxPayload);
   #remote: RemoteParty | null = null;
   /** The decoders of the stream, kept while it lasts. */
   readonly #decoders = new Map<CodecName, Decoder>();
   readonly #time = new StreamTime();
   #transit: number | null = null;
 
-  constructor(clock: MediaClock, onDigit: (digit: Digit) => void, onFirst: () => void) {
+  constructor(clock: MediaClock, memory: LegMemory, onDigit: (digit: Digit) => void, onFirst: () => void) {
     this.#clock = clock;
+    this.jitter = new JitterBuffer(memory);
     this.#digits = new DigitReceiver(({ digit, duration_samples }) =>
       onDigit({ digit, duration_samples: Math.round(duration_samples / this.#time.ratio) }),
     );
@@ -122,8 +125,8 @@ export class RtpReceiver {
     this.counts.mediaBytes += payloadEnd - payloadStart;
     const timestamp = this.#time.at(this.#header.timestamp);
     this.#arrived(timestamp);
-    const count = this.#decoder(codec).decode(bytes, payloadStart, payloadEnd, this.#samples);
-    if (!this.jitter.push(sequence, timestamp, ssrc, this.#samples, count)) this.counts.skipped += 1;
+    const count = this.#decoder(codec).decode(bytes, payloadStart, payloadEnd, decoded);
+    if (!this.jitter.push(sequence, timestamp, ssrc, decoded, count)) this.counts.skipped += 1;
   }
 
   #decoder(codec: CodecName): Decoder {

@@ -1,6 +1,7 @@
 import { frameSamples, sampleRate } from './clock.ts';
 import type { Encoder } from './codecs/table.ts';
 import { codecNamed } from './codecs/table.ts';
+import type { LegMemory, Packet } from './leg-memory.ts';
 import type { RemoteParty } from './remote-party.ts';
 import { listens } from './remote-party.ts';
 import { headerBytes, OutgoingStream, writeRtpHeader } from './rtp.ts';
@@ -9,11 +10,6 @@ import { addDigitTone } from './tones.ts';
 import type { EventPacket } from './telephone-event.ts';
 import { DigitSender, keyOf, writeEvent } from './telephone-event.ts';
 import type { Wire } from './wire.ts';
-
-const maxPtime = 120;
-const buffers = 8;
-/** No codec makes more of one packet. */
-const packetBytes = 1500;
 
 /** Packets and bytes of what went out. */
 export interface SentCounts {
@@ -31,8 +27,8 @@ export class RtpSender {
   readonly digits = new DigitSender();
   readonly stream = new OutgoingStream();
   readonly #wire: Wire;
-  readonly #pending = new Int16Array((maxPtime / 20 + 1) * frameSamples);
-  readonly #packets = Array.from({ length: buffers }, () => Buffer.alloc(packetBytes));
+  readonly #pending: Int16Array;
+  readonly #packets: readonly Packet[];
   #pendingCount = 0;
   #nextPacket = 0;
   #eventTimestamp = 0;
@@ -43,8 +39,10 @@ export class RtpSender {
   /** Ticks of the codec's clock in one sample of ours. */
   ratio = 1;
 
-  constructor(wire: Wire) {
+  constructor(wire: Wire, { pending, packets }: LegMemory) {
     this.#wire = wire;
+    this.#pending = pending;
+    this.#packets = packets;
   }
 
   /** The party as signalled; null stops sending. */
@@ -76,8 +74,8 @@ export class RtpSender {
     if (event.first) this.#eventTimestamp = this.stream.timestamp;
     this.#pendingCount = 0;
     const packet = this.#take();
-    writeRtpHeader(packet, payloadType, event.marker, this.stream, this.#eventTimestamp);
-    writeEvent(packet, headerBytes, event, this.ratio);
+    writeRtpHeader(packet.bytes, payloadType, event.marker, this.stream, this.#eventTimestamp);
+    writeEvent(packet.bytes, headerBytes, event, this.ratio);
     this.counts.digits += 1;
     this.#send(packet, headerBytes + 4, to);
     this.stream.advance(frameSamples * this.ratio);
@@ -94,8 +92,8 @@ export class RtpSender {
 
   #media(from: number, remote: RemoteParty, to: Source): void {
     const packet = this.#take();
-    writeRtpHeader(packet, remote.payloadType, this.#marker, this.stream, this.stream.timestamp);
-    const bytes = this.#encoder?.encode(this.#pending, from, this.#packetSamples, packet, headerBytes) ?? 0;
+    writeRtpHeader(packet.bytes, remote.payloadType, this.#marker, this.stream, this.stream.timestamp);
+    const bytes = this.#encoder?.encode(this.#pending, from, this.#packetSamples, packet.bytes, headerBytes) ?? 0;
     this.#marker = false;
     this.counts.media += 1;
     this.counts.mediaBytes += bytes;
@@ -103,13 +101,12 @@ export class RtpSender {
     this.stream.advance(this.#packetSamples * this.ratio);
   }
 
-  /** Buffers are used in turn: one given to the system is not written again for several packets. */
-  #take(): Buffer {
-    this.#nextPacket = (this.#nextPacket + 1) % buffers;
-    return this.#packets[this.#nextPacket] ?? Buffer.alloc(packetBytes);
+  #take(): Packet {
+    this.#nextPacket = (this.#nextPacket + 1) % this.#packets.length;
+    return this.#packets[this.#nextPacket] as Packet;
   }
 
-  #send(packet: Buffer, length: number, to: Source): void {
+  #send(packet: Packet, length: number, to: Source): void {
     this.stream.packetSent();
     this.counts.packets += 1;
     this.counts.bytes += length;

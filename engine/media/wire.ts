@@ -1,4 +1,5 @@
 import type { RemoteInfo } from 'node:dgram';
+import type { Packet } from './leg-memory.ts';
 import type { RtpSocket } from './rtp-ports.ts';
 import type { Source } from './rtp-receiver.ts';
 import { isRtcpType } from './rtp.ts';
@@ -57,11 +58,11 @@ export class Wire {
     this.#dtls = null;
   }
 
-  /** Sends the RTP packet in the first `length` bytes of a buffer with room for `srtpOverhead` behind it. */
-  sendRtp(packet: Buffer, length: number, to: Source, done: (error: Error | null) => void): void {
+  /** Sends the RTP packet in the first `length` bytes, which has room for `srtpOverhead` behind it. */
+  sendRtp(packet: Packet, length: number, to: Source, done: (error: Error | null) => void): void {
     if (this.#protection && !this.#sender) return;
-    const bytes = this.#sender?.rtp(packet, length) ?? length;
-    this.#rtp.socket.send(packet, 0, bytes, to.port, to.address, done);
+    const bytes = this.#sender?.rtp(packet.bytes, length) ?? length;
+    this.#rtp.socket.send(packet.cut(bytes), to.port, to.address, done);
   }
 
   /** Sends a compound RTCP packet; `port`: where the party's control packets come from, if they have. */

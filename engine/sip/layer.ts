@@ -1,6 +1,5 @@
 import { localAddressFor } from './addresses.ts';
 import { addressed, defaultPort, literalOf, type Hop, type Transport } from './hop.ts';
-import { serialize, type SipMessage } from './message.ts';
 import type { Carrier, Ears } from './transports/carrier.ts';
 import { StreamCarrier } from './transports/stream.ts';
 import { tcpDoor } from './transports/tcp.ts';
@@ -106,13 +105,13 @@ export class TransportLayer {
     return this.#carriers.some(one => one.transport === transport && (address === undefined || one.reaches(address)));
   }
 
-  /** To a hop with an address; `failed` is called later, never before this returns. */
-  send(message: SipMessage, hop: Hop, failed: (error: Error) => void): void {
+  /** Sends a message as it is on the wire to a hop with an address; `failed` is called later, never before this returns. */
+  send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
     const address = literalOf(hop.host);
     const carrier = this.#carrier(hop);
     if (address === undefined) setImmediate(failed, new Error(`${hop.host} is no address`));
     else if (!carrier) setImmediate(failed, new Error(`no ${hop.transport} listener for ${hop.host}`));
-    else carrier.send(serialize(message), addressed(hop, address), failed);
+    else carrier.send(data, addressed(hop, address), failed);
   }
 
   probe(hop: Hop, refused: (error: Error) => void): void {

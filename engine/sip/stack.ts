@@ -20,6 +20,7 @@ import type { Parsed } from './parser.ts';
 import { Resolver } from './resolver.ts';
 import { SentRequest, type Road, type Way } from './sent-request.ts';
 import { defaultTimers, type SipTimers } from './timers.ts';
+import { Afterlife } from './transactions/afterlife.ts';
 import type { ClientTransaction } from './transactions/client.ts';
 import { InviteClientTransaction } from './transactions/invite-client.ts';
 import { InviteServerTransaction } from './transactions/invite-server.ts';
@@ -92,6 +93,8 @@ export class SipStack extends EventEmitter<StackEvents> {
   readonly #bans: BanList | undefined;
   readonly #clients = new Map<string, ClientTransaction>();
   readonly #servers = new Map<string, ServerTransaction>();
+  /** Those of the others that are over, as long as something may be repeated. */
+  readonly #past = new Afterlife();
   /** INVITEs answered 2xx, by the dialog and CSeq number their ACK will name. */
   readonly #accepted = new Map<string, InviteServerTransaction>();
   /** Peers that do not take TCP, and until when that is believed. */
@@ -136,11 +139,13 @@ export class SipStack extends EventEmitter<StackEvents> {
 
   async stop(): Promise<void> {
     for (const one of [...this.#sent, ...this.#servers.values()]) one.end();
+    this.#past.clear();
     await this.#layer.stop();
   }
 
   stats(): { transactions: number; connections: number } {
-    return { transactions: this.#clients.size + this.#servers.size, connections: this.#layer.connections() };
+    const transactions = this.#clients.size + this.#servers.size + this.#past.size;
+    return { transactions, connections: this.#layer.connections() };
   }
 
   /** Our address as a peer at that hop should see it; undefined without a listener of its transport. */
@@ -218,7 +223,7 @@ export class SipStack extends EventEmitter<StackEvents> {
 
   #transmit(message: SipMessage, hop: Hop): void {
     if (isRequest(message) && headerOf(message, 'via') === undefined) this.#stamp(message, hop, newBranch());
-    this.#layer.send(message, hop, error => this.#notSent(hop, error));
+    this.#layer.send(serialize(message), hop, error => this.#notSent(hop, error));
   }
 
   #notSent(hop: Hop, error: unknown): void {
@@ -262,7 +267,7 @@ export class SipStack extends EventEmitter<StackEvents> {
   #refuse(request: SipRequest, source: Source, status: number): void {
     stampVia(request, source.address, source.port);
     const back = { transport: source.transport, host: source.address, port: source.port };
-    this.#layer.send(responseTo(request, status), back, () => undefined);
+    this.#layer.send(serialize(responseTo(request, status)), back, () => undefined);
   }
 
   #gotResponse(response: SipResponse, source: Source): void {
@@ -281,15 +286,17 @@ export class SipStack extends EventEmitter<StackEvents> {
     if (request.method === 'ACK') return this.#gotAck(request, source, key);
     const known = this.#servers.get(`${key} ${request.method}`);
     if (known) return known.retransmitted();
+    const past = this.#past.get(`${key} ${request.method}`);
+    if (past) return past.answer && this.#layer.send(past.answer, past.hop, () => undefined);
     if (request.method === 'CANCEL') return this.#gotCancel(request, source, key);
-    if (this.#servers.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
+    if (this.#servers.size + this.#past.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
     this.emit('request', this.#serve(request, source, key), request, source);
   }
 
   #serve(request: SipRequest, source: Source, key: string): ServerTransaction {
-    const Kind = request.method === 'INVITE' ? InviteServerTransaction : NonInviteServerTransaction;
-    const wire: Wire = { ...this.#wire, send: this.#recorder(request, () => transaction) };
-    const transaction: InviteServerTransaction | NonInviteServerTransaction = new Kind(request, source, wire);
+    const invite = request.method === 'INVITE' ? new InviteServerTransaction(request, source, this.#wire) : undefined;
+    const transaction = invite ?? new NonInviteServerTransaction(request, source, this.#wire);
+    invite?.once('accepted', response => this.#expectAck(ackKey(response), invite));
     this.#keep(transaction, `${key} ${request.method}`);
     transaction.start();
     return transaction;
@@ -297,22 +304,14 @@ export class SipStack extends EventEmitter<StackEvents> {
 
   #keep(transaction: ServerTransaction, key: string): void {
     this.#servers.set(key, transaction);
-    transaction.once('ended', () => this.#servers.delete(key));
+    transaction.once('ended', remains => {
+      this.#servers.delete(key);
+      if (remains) this.#past.keep(key, remains);
+    });
   }
 
-  /** Notes, as a 2xx to INVITE passes by, which ACK will belong to it. */
-  #recorder(request: SipRequest, transaction: () => ServerTransaction): Wire['send'] {
-    if (request.method !== 'INVITE') return this.#wire.send;
-    return (message, hop, failed) => {
-      const own = transaction();
-      const accepted = !isRequest(message) && message.status >= 200 && message.status < 300;
-      if (accepted && own instanceof InviteServerTransaction) this.#expectAck(ackKey(message), own);
-      this.#wire.send(message, hop, failed);
-    };
-  }
-
+  /** A 2xx goes out: which ACK will belong to it. */
   #expectAck(key: string, transaction: InviteServerTransaction): void {
-    if (this.#accepted.get(key) === transaction) return;
     this.#accepted.set(key, transaction);
     transaction.once('ended', () => this.#accepted.delete(key));
   }
@@ -323,6 +322,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     const accepted = this.#accepted.get(ackKey(request));
     if (accepted) accepted.acknowledged(request, source);
     else if (same instanceof InviteServerTransaction) return same.acknowledged(request, source);
+    else if (this.#past.get(`${key} INVITE`)) return;
     this.emit('ack', request, source);
   }
 

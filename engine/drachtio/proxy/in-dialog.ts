@@ -1,5 +1,5 @@
-import { responseTo, type SipRequest } from '../../sip/message.ts';
-import type { ServerTransaction } from '../../sip/transactions/server.ts';
+import { responseTo, type SipRequest, type SipResponse } from '../../sip/message.ts';
+import { isChallenge, type ServerTransaction } from '../../sip/transactions/server.ts';
 import type { Core } from '../records.ts';
 import { copyFor, hasTooManyHops, isRoutedHere, wayOf } from './forwarded.ts';
 import type { ProxyPlan } from './plan.ts';
@@ -13,16 +13,16 @@ export const passesThrough = (core: Core, request: SipRequest): boolean =>
 export function handOn(core: Core, transaction: ServerTransaction): void {
   const { request } = transaction;
   if (hasTooManyHops(request)) return transaction.respond(responseTo(request, 483));
-  if (request.method === 'BYE') transaction.once('ended', () => core.proxied.end(request));
-  new Proxy(core, transaction, { ...PLAIN, targets: [request.uri] }, [], SILENT).start();
+  const final = ({ status }: SipResponse): void => {
+    if (request.method === 'BYE' && !isChallenge(status)) core.proxied.end(request);
+  };
+  new Proxy(core, transaction, { ...PLAIN, targets: [request.uri] }, [], { final, done: () => undefined }).start();
 }
 
 const PLAIN: Omit<ProxyPlan, 'targets'> = {
   ...{ recordRoute: false, fullResponse: false, followRedirects: false, simultaneous: false },
   ...{ provisionalMs: undefined, finalMs: undefined },
 };
-
-const SILENT = { final: () => undefined, done: () => undefined };
 
 /** The ACK to a 2xx has no transaction (RFC 3261 17.1.1.3). */
 export function handOnAck(core: Core, request: SipRequest): void {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Hop, Source } from '../hop.ts';
-import { headerOf, newRequest, type HeaderInput, type SipRequest, type SipResponse } from '../message.ts';
+import { headerOf, newRequest, serialize, type HeaderInput, type SipRequest, type SipResponse } from '../message.ts';
 import { Alarms } from '../timers.ts';
 import type { Wire } from './wire.ts';
 
@@ -59,7 +59,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
   }
 
   protected transmit(): void {
-    this.wire.send(this.request, this.hop, error => this.fail(error));
+    this.wire.send(serialize(this.request), this.hop, error => this.fail(error));
   }
 
   /** Asks for "port unreachable" once, when the first answer is overdue. */

@@ -1,5 +1,5 @@
 import type { Source } from '../hop.ts';
-import { headerOf, type HeaderInput, type SipRequest, type SipResponse } from '../message.ts';
+import { headerOf, serialize, type HeaderInput, type SipRequest, type SipResponse } from '../message.ts';
 import { ClientTransaction, companion, type CancelResult } from './client.ts';
 
 type State = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated';
@@ -74,7 +74,7 @@ export class InviteClientTransaction extends ClientTransaction {
 
   #sendAck(): void {
     // The peer repeats its final response if this ACK is lost, so a failure to send needs no handling.
-    if (this.#ack) this.wire.send(this.#ack, this.hop, () => undefined);
+    if (this.#ack) this.wire.send(serialize(this.#ack), this.hop, () => undefined);
   }
 
   override cancel(headers: HeaderInput = {}): CancelResult | undefined {
@@ -95,7 +95,7 @@ export class InviteClientTransaction extends ClientTransaction {
   #sendCancel(request: SipRequest): void {
     const { T1, T2 } = this.wire.timers;
     const transmit = (wait: number): void => {
-      this.wire.send(request, this.hop, error => this.fail(error));
+      this.wire.send(serialize(request), this.hop, error => this.fail(error));
       if (!this.reliable) this.alarms.set('E', wait, () => transmit(Math.min(wait * 2, T2)));
     };
     transmit(T1);

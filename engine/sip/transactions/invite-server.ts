@@ -1,20 +1,22 @@
 import type { Source } from '../hop.ts';
 import { headerOf, responseTo, type SipRequest, type SipResponse } from '../message.ts';
+import type { Remains } from './afterlife.ts';
 import { isChallenge, ServerTransaction } from './server.ts';
 
-type State = 'proceeding' | 'completed' | 'confirmed' | 'accepted' | 'terminated';
+type State = 'proceeding' | 'completed' | 'accepted' | 'terminated';
 
 /** RFC 3261 17.2.1: the stack says Trying when the user has said nothing after 200 ms. */
 const TRYING_MS = 200;
 
 /**
  * INVITE server transaction (RFC 3261 17.2.1 with the Accepted state of RFC 6026 7.1). It also repeats a 2xx over UDP
- * until its ACK (RFC 3261 13.3.1.4), so that no user has to.
+ * until its ACK (RFC 3261 13.3.1.4), so that no user has to. With the ACK it is over; what still comes is swallowed.
  */
 export class InviteServerTransaction extends ServerTransaction {
   #state: State = 'proceeding';
   #waiting = false;
   #provisional = false;
+  #taggedTo: string | undefined;
 
   get answered(): boolean {
     return this.#state !== 'proceeding';
@@ -27,7 +29,7 @@ export class InviteServerTransaction extends ServerTransaction {
 
   /** The To value of the responses sent so far, tag included. */
   get taggedTo(): string | undefined {
-    return this.last && headerOf(this.last, 'to');
+    return this.#taggedTo;
   }
 
   start(): void {
@@ -38,11 +40,13 @@ export class InviteServerTransaction extends ServerTransaction {
     if (this.answered) return;
     this.alarms.clear('100');
     this.#provisional ||= response.status < 200;
-    this.last = this.complete(response);
+    this.complete(response);
+    this.#taggedTo = headerOf(response, 'to');
     if (isChallenge(response.status)) this.#challenge();
     else if (response.status >= 300) this.#enter('completed', 'H');
     else if (response.status >= 200) this.#enter('accepted', 'L');
-    this.transmit();
+    if (this.#state === 'accepted') this.emit('accepted', response);
+    this.transmit(response);
   }
 
   /**
@@ -66,7 +70,7 @@ export class InviteServerTransaction extends ServerTransaction {
 
   #repeat(after: number): void {
     this.alarms.set('G', after, () => {
-      this.transmit();
+      this.repeat();
       this.#repeat(Math.min(after * 2, this.wire.timers.T2));
     });
   }
@@ -78,7 +82,7 @@ export class InviteServerTransaction extends ServerTransaction {
   }
 
   retransmitted(): void {
-    if (this.#state !== 'confirmed') this.transmit();
+    this.repeat();
   }
 
   /** An ACK that belongs to this INVITE. After a failure it ends here; after a 2xx the user hears 'ack'. */
@@ -86,24 +90,20 @@ export class InviteServerTransaction extends ServerTransaction {
     this.alarms.clear('G');
     const first = this.#waiting;
     this.#waiting = false;
-    if (this.#state === 'completed') this.#confirm();
-    else if (this.#state === 'accepted' && first) this.emit('ack', request, source);
+    if (this.#state === 'completed') return this.leave(this.reliable ? 0 : this.wire.timers.T4, true); // timer I
+    if (this.#state !== 'accepted' || !first) return;
+    this.emit('ack', request, source);
+    this.leave(64 * this.wire.timers.T1, true);
   }
 
   override relax(): void {
     if (this.#state !== 'accepted') return;
-    this.alarms.clear('G');
     this.#waiting = false;
+    this.leave(64 * this.wire.timers.T1, true);
   }
 
-  #confirm(): void {
-    this.#state = 'confirmed';
-    this.alarms.clear('H');
-    this.alarms.set('I', this.reliable ? 0 : this.wire.timers.T4, () => this.end());
-  }
-
-  override end(): void {
+  override end(remains?: Remains): void {
     this.#state = 'terminated';
-    super.end();
+    super.end(remains);
   }
 }

@@ -1,4 +1,5 @@
 import type { SipResponse } from '../message.ts';
+import type { Remains } from './afterlife.ts';
 import { isChallenge, ServerTransaction } from './server.ts';
 
 type State = 'trying' | 'completed' | 'terminated';
@@ -25,24 +26,24 @@ export class NonInviteServerTransaction extends ServerTransaction {
 
   respond(response: SipResponse): void {
     if (this.answered) return;
-    this.last = this.complete(response);
+    this.complete(response);
+    this.transmit(response);
     if (response.status >= 200) this.#complete(isChallenge(response.status));
-    this.transmit();
   }
 
   /** A challenge is soon forgotten: what is repeated after that is challenged anew (RFC 3261 26.3.2.4). */
   #complete(challenged: boolean): void {
     const { T1, T4 } = this.wire.timers;
     this.#state = 'completed';
-    this.alarms.set('patience', this.reliable ? 0 : challenged ? T4 : 64 * T1, () => this.end());
+    this.leave(this.reliable ? 0 : challenged ? T4 : 64 * T1); // timer J
   }
 
   retransmitted(): void {
-    this.transmit();
+    this.repeat();
   }
 
-  override end(): void {
+  override end(remains?: Remains): void {
     this.#state = 'terminated';
-    super.end();
+    super.end(remains);
   }
 }

@@ -1,21 +1,24 @@
 import { EventEmitter } from 'node:events';
 import type { Hop, Source } from '../hop.ts';
-import { header, newTag, type SipRequest, type SipResponse } from '../message.ts';
+import { header, newTag, serialize, type SipRequest, type SipResponse } from '../message.ts';
 import { Alarms } from '../timers.ts';
 import { tagOf } from '../uri.ts';
+import type { Remains } from './afterlife.ts';
 import type { Wire } from './wire.ts';
 
 interface ServerEvents {
   cancel: [SipRequest, Source];
+  accepted: [SipResponse];
   ack: [SipRequest, Source];
   timeout: [];
-  ended: [];
+  ended: [Remains | undefined];
 }
 
 /**
  * A request of somebody else (RFC 3261 17.2). The user calls `respond`; repeats are answered by the transaction.
- * INVITE ones emit 'cancel' (if the user has not answered when his listeners return, the stack answers 487), 'ack'
- * when the ACK to a 2xx came, and 'timeout' when no ACK came in 64*T1. 'ended' when it is forgotten.
+ * INVITE ones emit 'cancel' (if the user has not answered when his listeners return, the stack answers 487), 'accepted' as
+ * a 2xx goes out, 'ack' when its ACK came, and 'timeout' when none came in 64*T1. 'ended' when there is nothing more to
+ * say but, for a while, the last answer again.
  */
 export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   readonly request: SipRequest;
@@ -27,8 +30,8 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   protected readonly wire: Wire;
   protected readonly alarms = new Alarms();
   protected readonly reliable: boolean;
-  protected last: SipResponse | undefined;
   readonly #back: Hop;
+  #last: Buffer | undefined;
 
   constructor(request: SipRequest, source: Source, wire: Wire) {
     super();
@@ -45,12 +48,12 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   /** A final response has been sent. */
   abstract get answered(): boolean;
 
-  protected complete(response: SipResponse): SipResponse {
+  /** Fills in what a response of the user's lacks. */
+  protected complete(response: SipResponse): void {
     const present = new Set(response.headers.map(one => one.key));
     const missing = this.request.headers.filter(one => COPIED.has(one.key) && !present.has(one.key));
     response.headers = [...missing, ...response.headers];
     if (response.status > 100) this.#tag(response);
-    return response;
   }
 
   #tag(response: SipResponse): void {
@@ -61,8 +64,14 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   }
 
   /** Responses go back to where the request came from; a lost one is repeated when the request is. */
-  protected transmit(): void {
-    if (this.last) this.wire.send(this.last, this.#back, () => undefined);
+  protected transmit(response: SipResponse): void {
+    this.#last = serialize(response);
+    this.repeat();
+  }
+
+  /** The last response again. */
+  protected repeat(): void {
+    if (this.#last) this.wire.send(this.#last, this.#back, () => undefined);
   }
 
   /** A 2xx is repeated no more and no ACK is missed: its dialog is over (RFC 3261 15.1.2). */
@@ -70,10 +79,19 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
     return;
   }
 
+  /**
+   * There is nothing more to do, once the user has gone on from where he is. For `ms` a repeated request finds the last answer,
+   * or with `mute` nothing.
+   */
+  protected leave(ms: number, mute = false): void {
+    const remains = ms > 0 ? { answer: mute ? undefined : this.#last, hop: this.#back, ms } : undefined;
+    queueMicrotask(() => this.end(remains));
+  }
+
   /** Stops everything without telling the user. */
-  end(): void {
+  end(remains?: Remains): void {
     this.alarms.clearAll();
-    this.emit('ended');
+    this.emit('ended', remains);
   }
 }
 

@@ -285,12 +285,14 @@ describe('conferences, by ear', function () {
     const events = eventsOf(conference);
     await conference.destroy();
     await until(() => events.actions.includes('conference-destroy'), 'the end');
-    assert.deepEqual(events.actions.slice(-3), ['del-member', 'del-member', 'conference-destroy']);
+    // Where the tone was not taken for talking yet, the floor is the control leg's and changes as that leaves.
+    const ends = events.actions.filter(action => action !== 'floor-change').slice(-3);
+    assert.deepEqual(ends, ['del-member', 'del-member', 'conference-destroy']);
     assert.deepEqual(conference.participants.size, 0);
     assert.ok(a.endpoint.connected);
     await a.endpoint.destroy();
     await under.comesToChannels(0);
-    if (!ownServers()) assert.equal(under.engine.stats().rtp_ports, 0);
+    if (!ownServers()) assert.equal((await under.engine.stats()).rtp_ports, 0);
   });
 
   it('goes when all its members hang up at once', async () => {

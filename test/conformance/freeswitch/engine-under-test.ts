@@ -106,6 +106,7 @@ const newEngine = (directory: string, log: typeof silent): Promise<Engine> =>
     admin: { host: '127.0.0.1', port: 0, secret },
     eventSocket: { host: '127.0.0.1', port: 0, password },
     mediaSip: { host: '127.0.0.1', port: 0 },
+    singleThread: true,
     soundsDir: directory,
     cacheDir: join(directory, 'cache'),
     log,
@@ -182,7 +183,8 @@ export class EngineUnderTest {
   /** Resolves when exactly so many channels are there. */
   async comesToChannels(count: number): Promise<void> {
     const own = ownServers();
-    const channels = async () => (own ? await channelsOf(own) : [`channels: ${this.engine.stats().channels}`])[0] ?? '';
+    const channels = async () =>
+      (own ? await channelsOf(own) : [`channels: ${(await this.engine.stats()).channels}`])[0] ?? '';
     const wanted = own && count === 0 ? '' : `channels: ${count}`;
     await until(async () => (await channels()) === wanted, `${count} channels`);
   }

@@ -67,7 +67,7 @@ describe('outbound connections of the media server, byte for byte', () => {
 
   afterEach(async () => {
     application.close();
-    await until(() => server.stats().channels === 0, 'every channel to be gone');
+    await until(async () => (await server.stats()).channels === 0, 'every channel to be gone');
     caller.close();
     peer.close();
     await server.stop();

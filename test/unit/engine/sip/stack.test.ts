@@ -1,4 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   headerOf,
   newCallId,
@@ -88,6 +91,51 @@ describe('sip stack', () => {
     const hop = { transport: 'udp' as const, host: '127.0.0.1', port: portOf(theirs, 'udp') };
     ours.send(newRequest('ACK', invite.uri, { ...dialog, CSeq: '1 ACK' }), hop);
     await acknowledged;
+  });
+
+  it('of what is over only the last answer is kept, for repeats, and that for 64*T1', async () => {
+    const short = { T1: 8, T2: 10, T4: 10 };
+    const busy = new SipStack({ listeners: [{ transport: 'udp', host: '127.0.0.1', port: 0 }], timers: short });
+    await busy.start();
+    const peer = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(peer, 'listening');
+    const say = (method: string, branch: string): void => {
+      const text =
+        `${method} sip:b@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:${peer.address().port};rport;branch=z9hG4bK${branch}\r\n` +
+        `From: <sip:a@x>;tag=1\r\nTo: <sip:b@x>;tag=2\r\nCall-ID: c\r\nCSeq: 1 ${method}\r\nContent-Length: 0\r\n\r\n`;
+      peer.send(text, portOf(busy, 'udp'), '127.0.0.1');
+    };
+    const heard = async (): Promise<string> => String(((await once(peer, 'message')) as [Buffer])[0]);
+    try {
+      let [asked, acks, ended] = [0, 0, 0];
+      busy.on('request', (transaction, got) => {
+        asked += 1;
+        transaction.once('ended', () => (ended += 1));
+        transaction.respond(responseTo(got, 200, `Fine ${asked}`));
+      });
+      busy.on('ack', () => (acks += 1));
+      for (const [method, branch] of [
+        ['BYE', '1'],
+        ['INVITE', '2'],
+      ] as const) {
+        say(method, branch);
+        assert.match(await heard(), new RegExp(`^SIP/2.0 200 Fine ${asked}\r\n`));
+      }
+      assert.equal(ended, 1, 'the INVITE waits for its ACK');
+      say('ACK', '3');
+      say('BYE', '1');
+      while (!(await heard()).startsWith('SIP/2.0 200 Fine 1\r\n'));
+      assert.deepEqual([asked, acks, ended, busy.stats().transactions], [2, 1, 2, 2]);
+      say('INVITE', '2');
+      say('BYE', '1');
+      assert.match(await heard(), /^SIP\/2.0 200 Fine 1\r\n/, 'an acknowledged INVITE that is repeated hears nothing');
+      while (busy.stats().transactions > 0) await pause(10);
+      say('BYE', '1');
+      assert.match(await heard(), /^SIP\/2.0 200 Fine 3\r\n/);
+    } finally {
+      peer.close();
+      await busy.stop();
+    }
   });
 
   it('a response to nothing of ours is reported as stray', async () => {
