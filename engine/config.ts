@@ -54,6 +54,14 @@ export const settingsSchema = z.object({
   SIP_RESOLVER: nameServers.describe(
     'DNS servers that are asked for SIP servers, such as 192.0.2.53 or [2001:db8::53]:5353, separated by commas; those of the system without any.',
   ),
+  SIP_CONNECTIONS_PER_SOURCE: z
+    .string()
+    .regex(/^\d{1,6}$/, 'must be a number')
+    .transform(Number)
+    .default(1000)
+    .describe(
+      'How many connections (TCP, TLS, WebSocket) one address, or one /64 of IPv6, may have; 0 for any number.',
+    ),
   SIP_DOMAIN: z.string().min(1).default('trunkline.localhost').describe('Domain under which extensions register.'),
   RTP_PORTS: portRange.default([20000, 24999]).describe('UDP ports for audio, first and last.'),
   ADVERTISED_ADDRESS: z
@@ -108,6 +116,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     advertisedAddress: env.ADVERTISED_ADDRESS,
     sipPort: env.SIP_PORT,
     nameServers: env.SIP_RESOLVER,
+    connectionsPerSource: env.SIP_CONNECTIONS_PER_SOURCE,
     sipPorts: { tls: env.SIP_TLS_PORT, ws: env.SIP_WS_PORT, wss: env.SIP_WSS_PORT },
     tls: {
       files: env.SIP_TLS_CERT?.map((cert, at) => ({ cert, key: env.SIP_TLS_KEY?.[at] ?? '' })) ?? [],

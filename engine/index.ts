@@ -17,6 +17,8 @@ export interface EngineConfig {
   sipPort: number;
   /** DNS servers to ask for SIP servers; those of the system without any. */
   nameServers?: string[];
+  /** How many SIP connections one source may have; 0 for any number. */
+  connectionsPerSource?: number;
   /** Ports for SIP over TLS, WS and WSS; 0 = any, none without one. */
   sipPorts?: ExtraPorts;
   /** Needed with a TLS or WSS port. */
@@ -89,7 +91,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
   const ports = config.sipPorts;
   const sip = await startSipServer({
     ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, bans, log },
-    nameServers: config.nameServers,
+    ...{ nameServers: config.nameServers, connectionsPerSource: config.connectionsPerSource },
   }).catch((error: unknown) => {
     certificates?.stop();
     throw error;

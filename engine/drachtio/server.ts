@@ -35,6 +35,8 @@ export interface SipServerConfig {
   timers?: Partial<SipTimers>;
   /** Whose requests are dropped. */
   bans?: BanList;
+  /** How many connections one source may have; 0 for any number, 1000 by default. */
+  connectionsPerSource?: number;
   /** DNS servers to ask for SIP servers; those of the system without any. */
   nameServers?: string[];
   log?: SipLog;
@@ -119,8 +121,9 @@ async function startStack(config: SipServerConfig): Promise<SipStack> {
       const extra = config.ports?.[transport];
       if (extra !== undefined) listeners.push({ transport, host: config.host, port: extra });
     }
-    const { timers, log, advertisedAddress, certificates, bans, nameServers } = config;
-    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates, bans, nameServers });
+    const { timers, log, advertisedAddress, certificates, bans, nameServers, connectionsPerSource } = config;
+    const more = { nameServers, connectionsPerSource };
+    const stack = new SipStack({ listeners, timers, log, advertisedAddress, certificates, bans, ...more });
     try {
       await stack.start();
       return stack;

@@ -35,6 +35,22 @@ function neighbour(address: string): string | undefined {
 /** `::ffff:192.0.2.1` is 192.0.2.1 to everybody else. */
 export const plainAddress = (address: string | undefined): string => (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
 
+/** `2001:db8:0:1:…` gives `2001:db8:0:1::/64`, as media-app writes a banned network of IPv6. */
+const networkOf = (address: string): string => {
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = head.split(':').filter(Boolean);
+  const after = (tail ?? '').split(':').filter(Boolean);
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
+  const groups = [...before, ...zeros, ...after].slice(0, 4).map(group => Number.parseInt(group, 16).toString(16));
+  return `${groups.join(':')}::/64`;
+};
+
+/** Who sends from an address: itself, or its network of IPv6, of which everybody has many addresses. */
+export const sourceOf = (address: string): string => {
+  const plain = plainAddress(address);
+  return plain.includes(':') ? networkOf(plain) : plain;
+};
+
 /** Whether a socket bound to `host` can talk to that address; one bound to `::` talks to both kinds. */
 export const speaksTo = (host: string, address: string): boolean => host === '::' || isIPv6(host) === isIPv6(address);
 

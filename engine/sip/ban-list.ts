@@ -1,4 +1,5 @@
 import { askRedis } from '../redis-client.ts';
+import { sourceOf } from './addresses.ts';
 import type { SipLog } from './log.ts';
 
 const LOOK_MS = 1000;
@@ -6,21 +7,6 @@ const LOOK_MS = 1000;
 const MOST_SOURCES = 1000;
 /** As media-app names them (contract/keys.ts): the set of banned sources, and what we could not read by source. */
 const KEYS = { banned: 'tl:guard:banned', malformed: 'tl:guard:malformed' };
-
-/** `2001:db8:0:1:…` gives `2001:db8:0:1::/64`, as media-app writes a banned network of IPv6. */
-const networkOf = (address: string): string => {
-  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
-  const before = head.split(':').filter(Boolean);
-  const after = (tail ?? '').split(':').filter(Boolean);
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
-  const groups = [...before, ...zeros, ...after].slice(0, 4).map(group => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(':')}::/64`;
-};
-
-const sourceOf = (address: string): string => {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  return plain.includes(':') ? networkOf(plain) : plain;
-};
 
 /**
  * Sources whose requests are dropped unanswered, read every second from a set in Redis, as drachtio-server reads its

@@ -1,6 +1,7 @@
 import { localAddressFor } from './addresses.ts';
 import { addressed, defaultPort, literalOf, type Hop, type Transport } from './hop.ts';
 import type { Carrier, Ears } from './transports/carrier.ts';
+import { Doorkeeper } from './transports/doorkeeper.ts';
 import { StreamCarrier } from './transports/stream.ts';
 import { tcpDoor } from './transports/tcp.ts';
 import { tlsDoor } from './transports/tls.ts';
@@ -20,6 +21,8 @@ export interface LayerOptions {
   advertisedAddress?: string;
   /** Needed by TLS and WSS listeners. */
   certificates?: Certificates;
+  /** How many connections an address, or a network of IPv6, may have; 0 for any number, 1000 by default. */
+  connectionsPerSource?: number;
 }
 
 /** The transport layer (RFC 3261 18): one carrier per listener. */
@@ -30,9 +33,9 @@ export class TransportLayer {
   readonly #certificates: Certificates | undefined;
   #carriers: Carrier[] = [];
 
-  constructor(listeners: SipListener[], hear: Omit<Ears, 'localAddress'>, options: LayerOptions = {}) {
+  constructor(listeners: SipListener[], hear: Omit<Ears, 'localAddress' | 'doorkeeper'>, options: LayerOptions = {}) {
     this.#listeners = listeners;
-    this.#hear = hear;
+    this.#hear = { ...hear, doorkeeper: new Doorkeeper(hear.patienceMs, options.connectionsPerSource) };
     this.#advertised = options.advertisedAddress;
     this.#certificates = options.certificates;
   }
@@ -70,6 +73,7 @@ export class TransportLayer {
   async stop(): Promise<void> {
     const open = this.#carriers;
     this.#carriers = [];
+    this.#hear.doorkeeper.stop();
     await Promise.all(open.map(carrier => carrier.stop()));
   }
 

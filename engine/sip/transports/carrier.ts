@@ -1,5 +1,6 @@
 import type { Hop, Source, Transport } from '../hop.ts';
 import type { Parsed } from '../parser.ts';
+import type { Doorkeeper } from './doorkeeper.ts';
 
 /** An address and a port; port 0 takes any free one. */
 export interface Place {
@@ -29,6 +30,8 @@ export interface Ears {
   receive(parsed: Parsed, source: Source): void;
   /** A connection to or from there is gone. */
   closed(peer: Hop): void;
+  /** Lets connections in. */
+  doorkeeper: Doorkeeper;
   /** How long a peer may take to bring a message that it has begun, in ms. */
   patienceMs: number;
   /** Which of our addresses a peer sees. */

@@ -4,8 +4,6 @@ import { StreamParser, type StreamItem } from '../framing.ts';
 import type { Hop, Source } from '../hop.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
 
-/** What a stranger may cost us. */
-const MOST_CONNECTIONS = 10_000;
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const CONNECT_MS = 10_000;
 
@@ -35,6 +33,7 @@ export class StreamCarrier implements Carrier {
     this.#ears = ears;
     this.#door = door;
     this.#server = door.createServer(socket => this.#accepted(socket));
+    ears.doorkeeper.watch(this.#server);
   }
 
   reaches(address: string): boolean {
@@ -61,24 +60,27 @@ export class StreamCarrier implements Carrier {
   }
 
   #accepted(socket: Socket): void {
-    if (this.#sockets.size >= MOST_CONNECTIONS) socket.destroy();
-    else this.#adopt(socket, { host: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 });
+    if (!socket.destroyed)
+      this.#adopt(socket, { host: plainAddress(socket.remoteAddress), port: socket.remotePort ?? 0 });
   }
 
   #adopt(socket: Socket, peer: Place): void {
     const key = `${peer.host}:${peer.port}`;
     this.#sockets.set(key, socket);
     const stream = new StreamParser();
-    // Whoever connects has so long for his first message, and for every other from its first byte to its last.
-    const patience = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), this.#ears.patienceMs);
+    const { doorkeeper, patienceMs } = this.#ears;
+    // A message has so long from its first byte to its last, and whom we connected to for his first one.
+    const patience = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), patienceMs);
     let waiting: NodeJS.Timeout | undefined = patience();
     socket.on('data', chunk => {
       const items = stream.push(chunk);
       const whole = items.some(item => item.kind === 'message');
       for (const item of items) this.#handle(item, socket, peer);
+      if (items.some(item => item.kind === 'message' && item.parsed.ok)) doorkeeper.met(socket);
       if (whole) clearTimeout(waiting);
       if (whole) waiting = undefined;
       if (stream.unfinished) waiting ??= patience();
+      if (!doorkeeper.holds(socket, stream.bytes)) socket.destroy();
     });
     // The close that follows every error does the tidying; writers are told through their callbacks.
     socket.on('error', () => undefined);

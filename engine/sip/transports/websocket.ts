@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createServer as createPlainServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { plainAddress, speaksTo } from '../addresses.ts';
@@ -9,8 +10,6 @@ import type { Hop } from '../hop.ts';
 import { LIMITS, parseDatagram } from '../parser.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
 
-/** What a stranger may cost us. */
-const MOST_CONNECTIONS = 10_000;
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const HANDSHAKE_MS = 10_000;
 /** A peer that has not answered a ping by the next one is gone. */
@@ -22,6 +21,8 @@ const PONG = '\r\n';
 
 interface Peer {
   socket: WebSocket;
+  /** What is under it. */
+  stream: Socket;
   place: Place;
   alive: boolean;
 }
@@ -46,6 +47,7 @@ export class WebSocketCarrier implements Carrier {
     this.port = port;
     this.#ears = ears;
     this.#server = serverFor(certificates);
+    ears.doorkeeper.watch(this.#server);
     const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false };
     this.#upgrades = new WebSocketServer({ noServer: true, ...bounds, handleProtocols: () => SUBPROTOCOL });
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
@@ -79,14 +81,13 @@ export class WebSocketCarrier implements Carrier {
     socket.on('error', () => undefined); // the close that follows does the tidying
     const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map(one => one.trim().toLowerCase());
     if (!offered.includes(SUBPROTOCOL)) return refuse(socket, '400 Bad Request', 'the subprotocol has to be sip');
-    if (this.#peers.size >= MOST_CONNECTIONS) return refuse(socket, '503 Service Unavailable', 'too many connections');
     this.#upgrades.handleUpgrade(request, socket, head, peer => this.#adopt(peer, request));
   }
 
   #adopt(socket: WebSocket, request: IncomingMessage): void {
     const place = { host: plainAddress(request.socket.remoteAddress), port: request.socket.remotePort ?? 0 };
     const key = `${place.host}:${place.port}`;
-    const peer: Peer = { socket, place, alive: true };
+    const peer: Peer = { socket, stream: request.socket, place, alive: true };
     this.#peers.set(key, peer);
     socket.on('message', data => this.#arrived(peer, data));
     socket.on('pong', () => (peer.alive = true));
@@ -106,7 +107,9 @@ export class WebSocketCarrier implements Carrier {
     const { host, port } = peer.place;
     const local = { localAddress: this.#ears.localAddress(host), localPort: this.port };
     const source = { transport: this.transport, address: host, port, ...local, size: data.length };
-    this.#ears.receive(parseDatagram(data), source);
+    const parsed = parseDatagram(data);
+    if (parsed.ok) this.#ears.doorkeeper.met(peer.stream);
+    this.#ears.receive(parsed, source);
   }
 
   #ping(): void {

@@ -1,0 +1,123 @@
+import type { Server, Socket } from 'node:net';
+import { sourceOf } from '../addresses.ts';
+
+/** What all connections together may cost. */
+const MOST_CONNECTIONS = 10_000;
+/** Connections that have not brought a message yet: with more, the oldest of whoever has most is closed. */
+const MOST_STRANGERS = 2000;
+/** Bytes of messages that are not whole. */
+const MOST_BYTES = 64 * 2 ** 20;
+const MOST_BYTES_A_SOURCE = 8 * 2 ** 20;
+/** Of one source, unless the settings say otherwise: a large office behind one address, or a proxy of browsers. */
+const MOST_A_SOURCE = 1000;
+
+/** A connection that somebody opened to us. */
+interface Guest {
+  socket: Socket;
+  source: Source;
+  patience: NodeJS.Timeout | undefined;
+  bytes: number;
+}
+
+/** What one address, or one network of IPv6, has open. */
+interface Source {
+  name: string;
+  guests: Set<Guest>;
+  /** Those that have said nothing yet, the oldest first. */
+  strangers: Set<Guest>;
+  bytes: number;
+}
+
+/**
+ * Lets connections in, those of all transports together. Whoever connects has a time to bring his first message, TLS and
+ * WebSocket handshakes included; sources and everybody together may only have so many connections and half messages.
+ */
+export class Doorkeeper {
+  readonly #patienceMs: number;
+  readonly #mostOfOne: number;
+  readonly #sources = new Map<string, Source>();
+  readonly #guests = new Map<string, Guest>();
+  #strangers = 0;
+  #bytes = 0;
+
+  /** @param mostOfOne connections of one source; 0 for any number */
+  constructor(patienceMs: number, mostOfOne = MOST_A_SOURCE) {
+    this.#patienceMs = patienceMs;
+    this.#mostOfOne = mostOfOne === 0 ? MOST_CONNECTIONS : mostOfOne;
+  }
+
+  /** From now on looks at whoever connects to this server. */
+  watch(server: Server): void {
+    server.prependListener('connection', (socket: Socket) => this.#admit(socket));
+  }
+
+  /** A whole message has come over a connection: no stranger any more. */
+  met(socket: Socket): void {
+    const guest = this.#guests.get(nameOf(socket));
+    if (guest) this.#forgive(guest);
+  }
+
+  /** Notes how much of a message waits for its rest. False when that is too much, and the connection has to be closed. */
+  holds(socket: Socket, bytes: number): boolean {
+    const guest = this.#guests.get(nameOf(socket));
+    if (!guest) return true;
+    this.#count(guest, bytes);
+    return bytes === 0 || (this.#bytes <= MOST_BYTES && guest.source.bytes <= MOST_BYTES_A_SOURCE);
+  }
+
+  /** Closes what is open. */
+  stop(): void {
+    for (const { socket } of this.#guests.values()) socket.destroy();
+  }
+
+  #admit(socket: Socket): void {
+    const name = sourceOf(socket.remoteAddress ?? '');
+    const source = this.#sources.get(name) ?? { name, guests: new Set(), strangers: new Set(), bytes: 0 };
+    if (source.guests.size >= this.#mostOfOne || this.#guests.size >= MOST_CONNECTIONS) return void socket.destroy();
+    if (this.#strangers >= MOST_STRANGERS) this.#makeRoom();
+    const patience = setTimeout(() => socket.destroy(), this.#patienceMs);
+    const guest: Guest = { socket, source, patience, bytes: 0 };
+    const place = nameOf(socket);
+    this.#sources.set(name, source);
+    this.#guests.set(place, guest);
+    source.guests.add(guest);
+    source.strangers.add(guest);
+    this.#strangers++;
+    socket.once('close', () => this.#leave(guest, place));
+  }
+
+  /** Who comes last is let in at the cost of whoever takes most, so that a flood from a few places harms itself. */
+  #makeRoom(): void {
+    let most: Source | undefined;
+    for (const one of this.#sources.values()) if (one.strangers.size > (most?.strangers.size ?? 0)) most = one;
+    const [oldest] = most?.strangers ?? [];
+    if (!oldest) return;
+    this.#forgive(oldest);
+    oldest.socket.destroy();
+  }
+
+  #forgive(guest: Guest): void {
+    clearTimeout(guest.patience);
+    guest.patience = undefined;
+    if (guest.source.strangers.delete(guest)) this.#strangers--;
+  }
+
+  #count(guest: Guest, bytes: number): void {
+    this.#bytes += bytes - guest.bytes;
+    guest.source.bytes += bytes - guest.bytes;
+    guest.bytes = bytes;
+  }
+
+  #leave(guest: Guest, place: string): void {
+    const { source } = guest;
+    this.#forgive(guest);
+    this.#count(guest, 0);
+    if (this.#guests.get(place) === guest) this.#guests.delete(place);
+    source.guests.delete(guest);
+    if (source.guests.size === 0 && this.#sources.get(source.name) === source) this.#sources.delete(source.name);
+  }
+}
+
+/** The same for a TLS socket and the plain one under it. */
+const nameOf = ({ localPort, remoteAddress, remotePort }: Socket): string =>
+  `${localPort} ${remoteAddress} ${remotePort}`;
