@@ -46,6 +46,8 @@ export class Core {
   inbound: ReadonlySet<EslConnection> = new Set();
   /** `host:port` of the SIP listener, as `sofia status` shows it. */
   sipAddress = '';
+  /** The same over IPv6; null where it is not spoken. */
+  sipAddress6: string | null = null;
   sessionsSinceStart = 0;
   peakSessions = 0;
   #sequence = 0;

@@ -2,8 +2,9 @@ import { randomInt } from 'node:crypto';
 import type { AudioLeg } from '../media/audio-leg.ts';
 import type { Certificate } from '../media/secure/certificate.ts';
 import type { Protection } from '../media/secure/protection.ts';
-import { localAddressFor } from '../sip/addresses.ts';
-import type { LocalAudio, RemoteAudio } from './sdp.ts';
+import { isIPv6 } from 'node:net';
+import { isWildcard, localAddressFor, publicAddress, speaksTo } from '../sip/addresses.ts';
+import type { LocalAudio, RemoteAudio, SessionDescription } from './sdp.ts';
 import type { CryptoLine } from './sdp-crypto.ts';
 import { newKeys } from './sdp-crypto.ts';
 import type { LocalDtls } from './sdp-dtls.ts';
@@ -49,17 +50,23 @@ export class Negotiation {
   /** Answers an offer and starts the audio; null when there is no audio in it that we can serve (488). */
   answer(offer: string): string | null {
     const session = parseSdp(offer);
-    const chosen = session && chooseAudio(session);
+    const chosen = session && this.#choose(session);
     if (!session || !chosen) return null;
     this.remoteSdp = offer;
-    this.localSdp = answerSdp(session, chosen, this.#local(chosen.audio.address, chosen.audio));
+    this.localSdp = answerSdp(session, chosen, this.#local(this.#addressFor(chosen.audio.address), chosen.audio));
     this.#agree(chosen.audio);
     return this.localSdp;
   }
 
-  /** Our offer for an INVITE without one: what was agreed before, or everything we can do. */
-  offer(peer: string): string {
-    const local = this.#local(this.remote?.address ?? peer, this.remote);
+  /**
+   * Our offer for an INVITE without one: what was agreed before, or everything we can do, over IPv6 where the INVITE came
+   * over IPv6. Whom it will reach is not known, so it names the address that most can send to.
+   */
+  offer(from: string): string {
+    const { bound, advertised } = this.#locality;
+    const family = isIPv6(from) ? 'IPv6' : 'IPv4';
+    const agreed = this.remote && this.#addressFor(this.remote.address);
+    const local = this.#local(agreed ?? publicAddress(family, bound, advertised), this.remote);
     this.localSdp = this.remote ? describeSdp(local, this.remote) : offerSdp(local);
     return this.localSdp;
   }
@@ -67,11 +74,23 @@ export class Negotiation {
   /** The answer to our offer. drachtio-fsmrf sends our own description back, which means "nobody yet" (protocol page §4). */
   accept(answer: string): boolean {
     const session = parseSdp(answer);
-    const chosen = session && chooseAudio(session);
+    const chosen = session && this.#choose(session);
     if (!chosen) return false;
     this.remoteSdp = answer;
     this.#agree(chosen.audio);
     return true;
+  }
+
+  /** What we serve of a description, on an address that our sockets can reach. */
+  #choose(session: SessionDescription): ReturnType<typeof chooseAudio> {
+    const chosen = chooseAudio(session);
+    const address = chosen?.audio.address ?? '';
+    return isWildcard(address) || speaksTo(this.#locality.bound, address) ? chosen : null; // 0.0.0.0 and :: hold the call
+  }
+
+  /** Our address as a party elsewhere sees it. */
+  #addressFor(party: string): string {
+    return localAddressFor(party, this.#locality.bound, this.#locality.advertised);
   }
 
   #agree(audio: RemoteAudio): void {
@@ -111,8 +130,8 @@ export class Negotiation {
     return this.#security === 'sdes' ? this.#keys.map((one, at) => ({ ...one, tag: at + 1 })) : [];
   }
 
-  #local(peer: string, remote: RemoteAudio | null): LocalAudio {
-    this.localAddress = localAddressFor(peer, this.#locality.bound, this.#locality.advertised);
+  #local(address: string, remote: RemoteAudio | null): LocalAudio {
+    this.localAddress = address;
     this.#version += 1;
     return {
       address: this.localAddress,

@@ -1,3 +1,4 @@
+import { isIPv6, SocketAddress } from 'node:net';
 import type { CodecName } from '../media/codecs/table.ts';
 import { codecNamed, codecs } from '../media/codecs/table.ts';
 import type { CryptoLine } from './sdp-crypto.ts';
@@ -126,8 +127,9 @@ function isPayloadType(number: number): boolean {
 }
 
 function setAddress(target: { address: string | null }, value: string): void {
-  const address = /^IN IP4 ([0-9A-Za-z.-]{1,255})/.exec(value.trim())?.[1];
-  if (address) target.address = address;
+  const [, family, address = ''] = /^IN (IP[46]) ([0-9A-Za-z.:-]{1,255})/.exec(value.trim()) ?? [];
+  if (family === 'IP4' && !address.includes(':')) target.address = address;
+  else if (family === 'IP6' && isIPv6(address)) target.address = new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
 function setAttribute(session: SessionDescription, section: MediaSection | null, value: string): void {
@@ -181,7 +183,7 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
   if (!chosen || !address) return null;
   const { crypto, mid, multiplexed } = section;
   const dtls = dtlsProto.test(section.proto) ? dtlsOf(session, section) : null;
-  const held = address === '0.0.0.0' && !dtls; // RFC 2543 hold; a browser that is still looking for addresses says so, too
+  const held = (address === '0.0.0.0' || address === '::') && !dtls; // RFC 2543 hold; a browser that is still looking for addresses says so, too
   const { clock } = codecNamed(chosen.codec);
   const matching = payloadMapped(section, `telephone-event/${clock}`);
   const telephoneEvent = matching ?? payloadMapped(section, 'telephone-event/8000') ?? null;
@@ -293,11 +295,12 @@ function midLine(mid: string | null): string[] {
 
 /** `bundled`: the line that shares its transport with others, of which we refuse all (RFC 9143). */
 function sessionLines(local: LocalAudio, bundled: string | null = null): string[] {
+  const network = `IN IP${isIPv6(local.address) ? 6 : 4} ${local.address}`;
   return [
     'v=0',
-    `o=Trunkline ${local.sessionId} ${local.version} IN IP4 ${local.address}`,
+    `o=Trunkline ${local.sessionId} ${local.version} ${network}`,
     's=Trunkline',
-    `c=IN IP4 ${local.address}`,
+    `c=${network}`,
     't=0 0',
     ...(bundled === null ? [] : [`a=group:BUNDLE ${bundled}`]),
     ...(local.dtls ? ['a=ice-lite'] : []),

@@ -66,8 +66,9 @@ export async function startMediaServer(config: MediaServerConfig): Promise<Media
   const agent = new SipUserAgent(core, config.sip, (channel, route) => control(channel, route, host), config.log);
   const { host: address, port, password } = config.eventSocket;
   const inbound = new InboundServer({ host, address, port, password });
-  const sipPort = await agent.start();
+  const [sipPort, sixPort] = await agent.start();
   core.sipAddress = `${config.sip.host}:${sipPort}`;
+  if (sixPort !== undefined) core.sipAddress6 = `[::1]:${sixPort}`;
   core.inbound = inbound.connections;
   let eventSocketPort: number;
   try {

@@ -1,6 +1,7 @@
 import type { Hop, ServerTransaction, SipRequest, SipStack, Source } from '../sip/stack.ts';
 import { headerOf, headersOf, newRequest, parseNameAddr, responseTo } from '../sip/stack.ts';
 import { causeFromReason, reasonHeader } from './causes.ts';
+import { formatHostPort } from '../sip/grammar.ts';
 import type { Negotiation } from './negotiation.ts';
 
 export const allowed = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE';
@@ -50,7 +51,8 @@ export class SipLeg {
     this.#routes = headersOf(request, 'record-route');
     this.#remoteTarget = targetOf(request) ?? request.uri;
     this.#remoteCseq = Number.parseInt(headerOf(request, 'cseq') ?? '0', 10);
-    this.#contact = `<sip:drachtio@${source.localAddress}:${source.localPort};transport=${source.transport}>`;
+    const own = formatHostPort(source.localAddress, source.localPort);
+    this.#contact = `<sip:drachtio@${own};transport=${source.transport}>`;
   }
 
   /** Whether an in-dialog request or ACK is for this leg. */

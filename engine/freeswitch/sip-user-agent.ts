@@ -1,5 +1,7 @@
+import { isIPv6 } from 'node:net';
 import { AudioLeg } from '../media/audio-leg.ts';
 import type { CodecName } from '../media/codecs/table.ts';
+import { speaksTo } from '../sip/addresses.ts';
 import type { SipLog, ServerTransaction, SipRequest } from '../sip/stack.ts';
 import { headerOf, parseUri, responseTo, SipStack } from '../sip/stack.ts';
 import { Channel } from './channel.ts';
@@ -25,14 +27,16 @@ export class SipUserAgent {
   constructor(core: Core, listen: { host: string; port: number }, onEstablished: OnEstablished, log?: SipLog) {
     this.#core = core;
     this.#onEstablished = onEstablished;
-    this.#stack = new SipStack({ listeners: [{ transport: 'udp', ...listen }], log });
+    const hosts = [listen.host, ...(speaksBoth(core, listen.host) ? ['::1'] : [])];
+    this.#stack = new SipStack({ listeners: hosts.map(host => ({ transport: 'udp', host, port: listen.port })), log });
     this.#stack.on('request', transaction => this.#onRequest(transaction));
   }
 
-  /** Listens and gives the port. Rejects with a sentence when it is in use. */
-  async start(): Promise<number> {
+  /** Listens and gives the port, and the one on `::1` where there is one. Rejects with a sentence when it is in use. */
+  async start(): Promise<[port: number, six: number | undefined]> {
     await this.#stack.start();
-    return this.#stack.addresses[0]?.port ?? 0;
+    const [first, six] = this.#stack.addresses;
+    return [first?.port ?? 0, six?.port];
   }
 
   /** Stops listening; calls should have been hung up before. */
@@ -108,6 +112,11 @@ export class SipUserAgent {
       digit: (digit, durationMs) => channel.pressed(digit, durationMs * 8, 'ENDPOINT'),
     };
   }
+}
+
+/** Whether a call over IPv6 is to be taken beside those over IPv4: drachtio-fsmrf's option `family` asks for an offer over it. */
+function speaksBoth({ options }: Core, host: string): boolean {
+  return speaksTo(options.rtpHost, '::1') && !isIPv6(host);
 }
 
 /**

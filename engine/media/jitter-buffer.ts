@@ -60,6 +60,8 @@ export class JitterBuffer {
   #suspect: { sequence: number; timestamp: number } | null = null;
   #muteFrom = 0;
   #muteSamples = 0;
+  /** Where the party said that it falls silent; null once it speaks again. */
+  #restsFrom: number | null = null;
   #windowMin = Infinity;
   #windowCount = 0;
   #soonMin = Infinity;
@@ -89,6 +91,7 @@ export class JitterBuffer {
     if (!this.#started || ssrc !== this.#ssrc) this.#reset(sequence, timestamp, ssrc);
     else if (this.#jumped(timestamp) && !this.#follow(sequence, timestamp)) return false;
     this.#count(sequence);
+    if (this.#restsFrom !== null && timestampDistance(timestamp, this.#restsFrom) > 0) this.#restsFrom = null;
     const ahead = timestampDistance(timestamp, this.#playout);
     this.#observe(ahead);
     return this.#store(timestamp, samples, count);
@@ -117,6 +120,11 @@ export class JitterBuffer {
     if (until > timestampDistance(this.#newest, this.#playout)) this.#newest = (this.#playout + until) >>> 0;
   }
 
+  /** The party is silent from this time on and sends nothing until it speaks again (RFC 3389): nothing is lost or made up. */
+  rest(timestamp: number): void {
+    if (this.#started) this.#restsFrom = timestamp;
+  }
+
   /** Writes the next 20 ms into `frame`. False when it is silence because nothing has come for a while. */
   read(frame: Int16Array): boolean {
     if (!this.#started) {
@@ -128,7 +136,7 @@ export class JitterBuffer {
     this.#playout = (this.#playout + frameSamples) >>> 0;
     if (timestampDistance(this.#newest, this.#playout) < 0) this.#newest = this.#playout;
     this.#played += 1;
-    if (found === frameSamples) this.#hear(frame);
+    if (found === frameSamples || this.#restsFrom !== null) this.#hear(frame);
     else if (found === 0) return this.#conceal(frame);
     return true;
   }
@@ -166,6 +174,7 @@ export class JitterBuffer {
     this.#arrivals = 0;
     this.#suspect = null;
     this.#muteSamples = 0;
+    this.#restsFrom = null;
     this.#heard = false;
     this.#calm = calmPackets.least;
     this.#excess = 0;

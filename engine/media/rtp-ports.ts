@@ -124,11 +124,17 @@ export class RtpPorts {
   }
 }
 
+/** An address as a socket wants it: IPv4 is written in an IPv6 way on a socket that speaks both (RFC 4291 section 2.5.5.2). */
+function literal(address: string, six: boolean): [address: string, family: number] {
+  if (isIPv6(address)) return [address, 6];
+  return six ? [`::ffff:${address}`, 6] : [address, 4];
+}
+
 async function bindUdp(port: number, host: string): Promise<Socket> {
   const socket = createSocket({
     type: isIPv6(host) ? 'udp6' : 'udp4',
     recvBufferSize: receiveBuffer,
-    lookup: (address, _options, done) => done(null, address, isIPv6(address) ? 6 : 4), // addresses are literal; stay synchronous
+    lookup: (address, _options, done) => done(null, ...literal(address, isIPv6(host))), // addresses are literal; stay synchronous
   });
   try {
     const listening = once(socket, 'listening'); // before bind(): with a synchronous look-up it is emitted inside

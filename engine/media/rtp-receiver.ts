@@ -157,6 +157,7 @@ export class RtpReceiver {
   #noise(): void {
     this.counts.noise += 1;
     this.jitter.note(this.#header.sequence);
+    this.jitter.rest(this.#time.at(this.#header.timestamp));
   }
 
   /** The negotiated number, and the two static ones in case a party uses what it has offered. */

@@ -1,4 +1,5 @@
 import type { RemoteInfo } from 'node:dgram';
+import { plainAddress } from '../sip/addresses.ts';
 import type { Packet } from './leg-memory.ts';
 import type { RtpSocket } from './rtp-ports.ts';
 import type { Source } from './rtp-receiver.ts';
@@ -37,8 +38,8 @@ export class Wire {
   constructor(rtp: RtpSocket, readers: WireReaders) {
     this.#rtp = rtp;
     this.#readers = readers;
-    rtp.socket.on('message', (bytes, from) => this.#take(bytes, from));
-    rtp.rtcp?.on('message', (bytes, from) => this.#control(bytes, from));
+    rtp.socket.on('message', (bytes, from) => this.#take(bytes, plain(from)));
+    rtp.rtcp?.on('message', (bytes, from) => this.#control(bytes, plain(from)));
     rtp.rtcp?.on('error', noop); // control packets are a courtesy; media goes on
   }
 
@@ -108,6 +109,12 @@ export class Wire {
     const length = this.#receiver?.rtcp(bytes) ?? null;
     if (length !== null) this.#readers.rtcp(bytes.subarray(0, length), from, true);
   }
+}
+
+/** A socket that speaks both kinds writes IPv4 addresses in an IPv6 way, descriptions do not. */
+function plain(from: RemoteInfo): RemoteInfo {
+  if (from.family === 'IPv6') from.address = plainAddress(from.address);
+  return from;
 }
 
 function sameKey(a: MasterKey, b: MasterKey): boolean {

@@ -62,6 +62,12 @@ function outward(family: 'IPv4' | 'IPv6'): string {
   return own?.address ?? (family === 'IPv4' ? '127.0.0.1' : '::1');
 }
 
+/** The address that parties of a kind best send to when nothing is known of them: the advertised one, the bound one, or our outward one. */
+export function publicAddress(family: 'IPv4' | 'IPv6', bound: string, advertised?: string): string {
+  const shown = family === 'IPv4' ? advertised : undefined; // the advertised address is an IPv4 one
+  return shown ?? (isWildcard(bound) ? outward(family) : bound);
+}
+
 /**
  * The address to write into Via and Contact for a message to `target`: on the target's own subnet the one it sees,
  * elsewhere the advertised one, else the bound one, else our outward one.
@@ -72,5 +78,5 @@ export function localAddressFor(target: string, bound: string, advertised?: stri
   // The advertised address is an IPv4 one.
   const shown = address !== undefined && isIPv6(address) ? undefined : advertised;
   if (near !== undefined && (isWildcard(bound) || shown !== undefined)) return isWildcard(bound) ? near : bound;
-  return shown ?? (isWildcard(bound) ? outward(isIPv6(address ?? '') ? 'IPv6' : 'IPv4') : bound);
+  return publicAddress(isIPv6(address ?? '') ? 'IPv6' : 'IPv4', bound, advertised);
 }

@@ -135,7 +135,7 @@ export class Dialer {
     });
     if (place) session.once('ended', () => place.leave());
     const { early_media: earlyMedia = false, early_execution: staysOnceRinging = false } = this.#request;
-    void leg.dial(kind => this.#endpoints.take(kind), { earlyMedia, staysOnceRinging });
+    void leg.dial((kind, family) => this.#endpoints.take(kind, family), { earlyMedia, staysOnceRinging });
     return session;
   }
 

@@ -48,7 +48,14 @@ declare module 'drachtio-fsmrf' {
     readonly address: string;
     readonly currentSessions: number;
     connected(): boolean;
-    createEndpoint(options?: { remoteSdp?: string; headers?: Record<string, string> }): Promise<Endpoint>;
+    /** Whether its SIP side is there over these, such as `['ipv6', 'udp']`. */
+    hasCapability(capability: string[]): boolean;
+    createEndpoint(options?: {
+      remoteSdp?: string;
+      /** Addresses to be offered; the media server has to be there over them. */
+      family?: 'ipv4' | 'ipv6';
+      headers?: Record<string, string>;
+    }): Promise<Endpoint>;
     api(command: string): Promise<string>;
     disconnect(): void;
   }

@@ -1,6 +1,9 @@
 /** How the audio that we offer travels: plain RTP, SRTP with keys in the description (SDES), or as browsers do it. */
 export type OfferKind = 'plain' | 'sdes' | 'webrtc';
 
+/** Which addresses an offer names: those that the phone can reach. */
+export type AddressFamily = 'ipv4' | 'ipv6';
+
 /**
  * What a phone is offered by the transport it is reached over, the likeliest first; the next when it refuses that one.
  * Browsers speak WebSocket and nothing but DTLS-SRTP, other phones on a WebSocket refuse that at once. Whether a phone on

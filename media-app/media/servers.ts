@@ -8,7 +8,7 @@ import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
 import { openLink } from './link.ts';
-import { ASKED_BY, type OfferKind } from './offer-kind.ts';
+import { ASKED_BY, type AddressFamily, type OfferKind } from './offer-kind.ts';
 import { isSecure } from './sdp.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
@@ -64,13 +64,20 @@ export class MediaServers extends EventEmitter {
    * A new endpoint: with a remote SDP it answers that offer, without one it makes an offer.
    * @param prefer name of the server to take when it is there, so that two legs of a bridge meet
    * @param kind what it offers; an answer is of the kind of its offer
+   * @param family which addresses it offers, where the media server has a choice
    */
-  async createEndpoint(remoteSdp: string | undefined, prefer = '', kind: OfferKind = 'plain'): Promise<MediaEndpoint> {
+  async createEndpoint(
+    remoteSdp: string | undefined,
+    prefer = '',
+    kind: OfferKind = 'plain',
+    family: AddressFamily = 'ipv4',
+  ): Promise<MediaEndpoint> {
     const slot = this.#ready(prefer);
     if (!slot?.server) throw new Error('no media server is connected');
     // drachtio-fsmrf gives offers of secure media only to an endpoint that stands.
     const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
-    const options = { ...plainOffer, headers: ASKED_BY[kind] };
+    const reached = family === 'ipv6' && slot.server.hasCapability(['ipv6', 'udp']) ? { family } : {};
+    const options = { ...plainOffer, ...reached, headers: ASKED_BY[kind] };
     const made = await withDeadline(slot.server.createEndpoint(options), 5000, 'create endpoint');
     const endpoint = new MediaEndpoint(made, slot.name, this.#log, to => openLink(this, slot.name, to));
     slot.endpoints.add(endpoint);

@@ -4,7 +4,7 @@ import type { Place } from '../carrier/places.ts';
 import type { Log } from '../log.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import type { MakeEndpoint } from '../media/endpoint-supply.ts';
-import { offersOver } from '../media/offer-kind.ts';
+import { offersOver, type AddressFamily } from '../media/offer-kind.ts';
 import { audioOffer, offerOnly } from '../media/sdp.ts';
 import { CAPABILITIES } from './capabilities.ts';
 import { type DialogName, earlyDialogOf } from './replaces.ts';
@@ -58,6 +58,10 @@ const addressOf = (text: string): SipAddress | undefined => {
   const uri = parseSipUri(text);
   return uri && isAddress(uri.host) ? { address: uri.host, port: uri.port ?? 5060 } : undefined;
 };
+
+/** Which addresses whoever is dialled can reach; IPv4 where a name does not tell. */
+const familyOf = ({ proxy, uri }: DialTarget): AddressFamily =>
+  parseSipUri(proxy || uri)?.host.includes(':') ? 'ipv6' : 'ipv4';
 
 /**
  * How long a carrier may say nothing before it is asked whether it is there. SIP servers keep a 100 to themselves, so
@@ -137,7 +141,7 @@ export class OutgoingLeg extends Leg {
   async #agree(make: MakeEndpoint): Promise<[MediaEndpoint, Dialog]> {
     const [first, ...others] = offersOver(this.#target.transport ?? 'udp');
     for (let kind = first; ;) {
-      const endpoint = await make(kind);
+      const endpoint = await make(kind, familyOf(this.#target));
       this.use(endpoint);
       try {
         return [endpoint, await this.#reach(audioOffer(endpoint.localSdp, kind))];

@@ -24,8 +24,11 @@ function profiles(core: Core): string {
   const row = (name: string, type: string, data: string, state: string) =>
     `${name.padStart(25)}\t${type}\t${data.padStart(40)}\t${state}\n`;
   const head = row('Name', '  Type', 'Data', 'State');
-  const line = row('drachtio_mrf', 'profile', `sip:mod_sofia@${core.sipAddress}`, `RUNNING (${core.channels.size})`);
-  return `${head}${rule}\n${line}${rule}\n1 profile 0 aliases\n`;
+  const addresses = [core.sipAddress, ...(core.sipAddress6 === null ? [] : [core.sipAddress6])];
+  const lines = addresses.map(address =>
+    row('drachtio_mrf', 'profile', `sip:mod_sofia@${address}`, `RUNNING (${core.channels.size})`),
+  );
+  return `${head}${rule}\n${lines.join('')}${rule}\n1 profile 0 aliases\n`;
 }
 
 function profile(core: Core): string {

@@ -39,15 +39,15 @@ export function readCheck(packet: Buffer, { fragment, password }: IceCredentials
   return null;
 }
 
-/** The success response to a check, telling where it came from (RFC 8489 sections 14.2, 14.5 and 14.7). IPv4 only. */
-export function answerCheck(check: Check, from: { address: string; port: number }, password: string): Buffer | null {
-  if (!isIPv4(from.address)) return null;
-  const response = Buffer.alloc(headerBytes + 12 + 4 + integrityBytes + 8);
+/** The success response to a check, telling where it came from (RFC 8489 sections 14.2, 14.5 and 14.7). */
+export function answerCheck(check: Check, from: { address: string; port: number }, password: string): Buffer {
+  const address = addressBytes(from.address);
+  const response = Buffer.alloc(headerBytes + 8 + address.length + 4 + integrityBytes + 8);
   response.writeUInt16BE(bindingSuccess, 0);
   response.writeUInt32BE(cookie, 4);
   check.transaction.copy(response, 8);
-  writeMappedAddress(response, headerBytes, from);
-  const integrityAt = headerBytes + 12;
+  writeMappedAddress(response, headerBytes, address, from.port);
+  const integrityAt = headerBytes + 8 + address.length;
   response.writeUInt16BE(attributes.integrity, integrityAt);
   response.writeUInt16BE(integrityBytes, integrityAt + 2);
   integrityOf(response, integrityAt, password).copy(response, integrityAt + 4);
@@ -59,13 +59,23 @@ export function answerCheck(check: Check, from: { address: string; port: number 
   return response;
 }
 
-function writeMappedAddress(response: Buffer, at: number, { address, port }: { address: string; port: number }): void {
+/** XOR-MAPPED-ADDRESS: the address under the cookie, and behind its four bytes under the transaction (RFC 8489 section 14.2). */
+function writeMappedAddress(response: Buffer, at: number, address: Buffer, port: number): void {
   response.writeUInt16BE(attributes.mappedAddress, at);
-  response.writeUInt16BE(8, at + 2);
-  response.writeUInt16BE(1, at + 4);
+  response.writeUInt16BE(4 + address.length, at + 2);
+  response.writeUInt16BE(address.length === 4 ? 1 : 2, at + 4);
   response.writeUInt16BE(port ^ (cookie >>> 16), at + 6);
-  const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-  response.writeUInt32BE((number ^ cookie) >>> 0, at + 8);
+  for (const [index, byte] of address.entries()) response[at + 8 + index] = byte ^ (response[4 + index] ?? 0);
+}
+
+/** The four or sixteen bytes of an address. */
+function addressBytes(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  const [front = '', back] = address.split('%', 1)[0]?.split('::') ?? [];
+  const groups = (text: string | undefined): string[] => (text ? text.split(':') : []);
+  const [first, last] = [groups(front), groups(back)];
+  const all = [...first, ...Array<string>(8 - first.length - last.length).fill('0'), ...last];
+  return Buffer.from(all.flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]));
 }
 
 function isAuthentic(packet: Buffer, at: number, value: Buffer, password: string): boolean {

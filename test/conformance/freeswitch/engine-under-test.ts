@@ -98,9 +98,9 @@ const realServers = (own: OwnServers): Engine => ({
   },
 });
 
-const newEngine = (directory: string, log: typeof silent): Promise<Engine> =>
+const newEngine = (directory: string, log: typeof silent, host: string): Promise<Engine> =>
   startEngine({
-    host: '127.0.0.1',
+    host,
     sipPort: 0,
     rtpPorts: [41000, 41400],
     admin: { host: '127.0.0.1', port: 0, secret },
@@ -130,10 +130,10 @@ export class EngineUnderTest {
     this.media = media;
   }
 
-  static async start(log: typeof silent = silent): Promise<EngineUnderTest> {
+  static async start(log: typeof silent = silent, host = '127.0.0.1'): Promise<EngineUnderTest> {
     const directory = await mkdtemp(join(tmpdir(), 'engine-'));
     const own = ownServers();
-    const engine = own ? realServers(own) : await newEngine(directory, log);
+    const engine = own ? realServers(own) : await newEngine(directory, log, host);
     const srf = new SrfClass();
     srf.on('error', nothing);
     srf.connect({
@@ -155,9 +155,9 @@ export class EngineUnderTest {
     return { address: '127.0.0.1', port: engine.eventSocketPort, secret: word, listenAddress: '127.0.0.1' };
   }
 
-  /** A telephone and the endpoint that speaks with it. */
-  async call(options: object = {}): Promise<{ endpoint: Endpoint; peer: RtpPeer }> {
-    const peer = await this.peer();
+  /** A telephone, on this address of the machine, and the endpoint that speaks with it. */
+  async call(options: object = {}, host?: string): Promise<{ endpoint: Endpoint; peer: RtpPeer }> {
+    const peer = await this.peer(host);
     const endpoint = await this.media.createEndpoint({ remoteSdp: peer.sdp(), ...options });
     this.endpoints.push(endpoint);
     endpoint.conn.socket.setNoDelay(true);
@@ -167,8 +167,8 @@ export class EngineUnderTest {
     return { endpoint, peer };
   }
 
-  async peer(): Promise<RtpPeer> {
-    const peer = await RtpPeer.open();
+  async peer(host?: string): Promise<RtpPeer> {
+    const peer = await RtpPeer.open(host);
     this.peers.push(peer);
     return peer;
   }

@@ -1,21 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Endpoint } from './engine-under-test.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
-import { amplitudeOf, samplesOf } from './fork-server.ts';
+import { amplitudeOf } from './fork-server.ts';
 import type { RtpPeer } from './rtp-peer.ts';
-
-/** What a WAV file holds: its rate and its channels. */
-async function readWav(path: string): Promise<{ rate: number; tracks: Int16Array[] }> {
-  const bytes = await readFile(path);
-  assert.equal(bytes.toString('latin1', 36, 40), 'data');
-  assert.equal(bytes.readUInt32LE(40), bytes.length - 44);
-  const channels = bytes.readUInt16LE(22);
-  const tracks = Array.from({ length: channels }, (_, one) => samplesOf([bytes.subarray(44)], one, channels));
-  return { rate: bytes.readUInt32LE(24), tracks };
-}
+import { readWav } from './wav-tracks.ts';
 
 describe('recordings of a call', () => {
   let under: EngineUnderTest;

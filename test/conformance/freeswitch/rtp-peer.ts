@@ -39,19 +39,28 @@ export class RtpPeer {
   peak = 8000;
   port = 0;
   remotePort = 0;
+  /** Identifier of the stream it sends; another one is another stream. */
+  ssrc = 0x1234;
   /** SRTP by a library that shares no code with the engine; null for plain RTP. */
   srtp: SrtpSession | null = null;
   readonly #material = randomBytes(30);
-  readonly #socket: Socket = createSocket('udp4');
+  readonly #host: string;
+  readonly #socket: Socket;
   #timer: NodeJS.Timeout | null = null;
   #sequence = 1000;
   #timestamp = 5000;
   #phase = 0;
   #next = 0;
 
-  static async open(): Promise<RtpPeer> {
-    const peer = new RtpPeer();
-    peer.#socket.bind(0, '127.0.0.1');
+  private constructor(host: string) {
+    this.#host = host;
+    this.#socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+  }
+
+  /** A telephone on an address of this machine, which it speaks to also. */
+  static async open(host = '127.0.0.1'): Promise<RtpPeer> {
+    const peer = new RtpPeer(host);
+    peer.#socket.bind(0, host);
     await once(peer.#socket, 'listening');
     peer.port = peer.#socket.address().port;
     peer.#socket.on('message', packet => peer.#receive(packet));
@@ -67,11 +76,12 @@ export class RtpPeer {
 
   /** The description this peer offers. */
   sdp(direction = 'sendrecv'): string {
+    const network = `IN IP${this.#host.includes(':') ? 6 : 4} ${this.#host}`;
     return [
       'v=0',
-      'o=peer 1 1 IN IP4 127.0.0.1',
+      `o=peer 1 1 ${network}`,
       's=-',
-      'c=IN IP4 127.0.0.1',
+      `c=${network}`,
       't=0 0',
       `m=audio ${this.port} RTP/AVP 0 8 101`,
       'a=rtpmap:0 PCMU/8000',
@@ -120,6 +130,22 @@ export class RtpPeer {
       this.#send(101, timestamp, payload, duration === 160);
       await new Promise(resolve => setTimeout(resolve, end ? 1 : frameMs));
     }
+  }
+
+  /**
+   * Sends comfort noise of -40 dBov in place of audio for about this long (RFC 3389), a packet each 100 ms, the last one with a
+   * spectrum; gives the milliseconds that its stream says nothing.
+   */
+  async rest(ms: number): Promise<number> {
+    const { saying } = this;
+    const from = this.#timestamp;
+    this.saying = null;
+    for (let left = ms; left > 0; left -= 100) {
+      this.#send(13, this.#timestamp, Buffer.from(left > 100 ? [40] : [40, 120, 30, 7]), false);
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+    this.saying = saying;
+    return (this.#timestamp - from) / 8;
   }
 
   /** Forgets what it heard. */
@@ -186,9 +212,9 @@ export class RtpPeer {
     header[1] = (marker ? 0x80 : 0) | payloadType;
     header.writeUInt16BE((this.#sequence += 1) & 0xffff, 2);
     header.writeUInt32BE(timestamp >>> 0, 4);
-    header.writeUInt32BE(0x1234, 8);
+    header.writeUInt32BE(this.ssrc, 8);
     const packet = this.srtp?.encrypt(payload, RtpHeader.deSerialize(header)) ?? Buffer.concat([header, payload]);
-    this.#socket.send(packet, this.remotePort, '127.0.0.1');
+    this.#socket.send(packet, this.remotePort, this.#host);
   }
 
   #receive(wire: Buffer): void {

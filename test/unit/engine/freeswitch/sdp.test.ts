@@ -82,6 +82,19 @@ describe('session descriptions of the media server', () => {
     assert.equal(audio?.audio.direction, 'inactive');
   });
 
+  it('takes IPv6 for IPv6, however it is written, and answers in it', () => {
+    const text = offer('m=audio 4000 RTP/AVP 0', 'c=IN IP6 2001:DB8:0::00a1');
+    assert.equal(negotiate(text).audio?.audio.address, '2001:db8::a1');
+    const session = parseSdp(text);
+    const chosen = session && chooseAudio(session);
+    assert.ok(session && chosen);
+    const answer = answerSdp(session, chosen, { ...local, address: '2001:db8::1' });
+    assert.match(answer, /^o=\S+ 1 2 IN IP6 2001:db8::1\r\n[^]*^c=IN IP6 2001:db8::1\r\n/m);
+    assert.equal(negotiate(offer('m=audio 4000 RTP/AVP 0', 'c=IN IP6 ::')).audio?.audio.direction, 'inactive');
+    for (const wrong of ['IN IP6 2001:db8::g', 'IN IP6 192.0.2.1', 'IN IP4 2001:db8::1', 'IN IP6 1::2::3'])
+      assert.equal(negotiate(offer('m=audio 4000 RTP/AVP 0', `c=${wrong}`)).audio?.audio.address, '192.0.2.1', wrong);
+  });
+
   it('reads its own offer', () => {
     const { audio } = negotiate(offerSdp(local));
     assert.deepEqual([audio?.audio.address, audio?.audio.port], ['127.0.0.1', 20000]);

@@ -68,6 +68,19 @@ describe('The jitter buffer', () => {
     assert.deepEqual(line.hear(6), [0, 6000, 6000, 3600, 1200, 0]);
   });
 
+  it('is silent at once, and has lost nothing, when the party says that it falls silent', () => {
+    const line = new Line();
+    for (const n of [0, 1, 2]) line.buffer.push(n, n * 160, 7, new Int16Array(160).fill(6000), 160);
+    line.buffer.note(3);
+    line.buffer.rest(480);
+    assert.deepEqual(line.hear(7), [0, 6000, 6000, 6000, 0, 0, 0]);
+    for (let n = 0; n < 50; n++) line.hear(1); // a second of it
+    const { concealed, lost } = line.buffer.stats();
+    assert.deepEqual([concealed, lost], [0, 0]);
+    line.buffer.push(4, 57 * 160, 7, new Int16Array(160).fill(3000), 160);
+    assert.deepEqual(line.hear(3), [0, 3000, 3000]); // heard in its time; what is missing behind it is covered again
+  });
+
   it('plays a packet that comes after its turn later, and waits longer from then on', () => {
     const line = new Line();
     line.send(0);
