@@ -15,22 +15,27 @@ export const isWithheld = (destination: Address['type'], asked: Anonymous, priva
   return privacy;
 };
 
-/** The From header a callee sees: the source's name and number, under a domain where calling back makes sense. */
+/**
+ * The From header a callee sees: the source's name and number, under a domain where calling back makes sense. Wherever
+ * `localhost` stands in it, drachtio-server puts an address of its own, towards a phone on a connection even an empty one and
+ * nobody is rung; hosts know no case (RFC 3261 section 19.1.4), but its search does.
+ */
 const fromHeader = (source: Address, domain: string): string => {
   const uri = source.type === 'sip' ? parseSipUri(source.target) : undefined;
   const user = uri?.user || source.target;
   const name = source.target_name || source.name || user;
-  return `${quoted(name)} <sip:${escapeUser(user)}@${uri?.host ?? domain}>`;
+  return `${quoted(name)} <sip:${escapeUser(user)}@${uri?.host ?? domain}>`.replaceAll('localhost', 'Localhost');
 };
 
 /** A caller withheld, as RFC 3323 section 4.1.1.3 writes it; `id` keeps every network behind us from telling. */
 const WITHHELD = { from: '"Anonymous" <sip:anonymous@anonymous.invalid>', Privacy: 'id' };
 
-/** The headers of an INVITE that say who calls. */
-export const callerHeaders = (source: Address, domain: string, withheld: boolean): Record<string, string> => ({
-  ...(withheld || source.target === ANONYMOUS ? WITHHELD : { from: fromHeader(source, domain) }),
-  contact: '<sip:call@localhost>',
-});
+/**
+ * The headers of an INVITE that say who calls. The Contact is the SIP server's own: it knows over which transport the far end
+ * comes back.
+ */
+export const callerHeaders = (source: Address, domain: string, withheld: boolean): Record<string, string> =>
+  withheld || source.target === ANONYMOUS ? { ...WITHHELD } : { from: fromHeader(source, domain) };
 
 /** True when an INVITE asks that its caller be withheld (RFC 3323 section 4.2), or names nobody. */
 export const asksForPrivacy = (from: string, privacy: string): boolean => {

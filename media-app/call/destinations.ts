@@ -29,9 +29,11 @@ export interface Lookup {
   codecs: string;
 }
 
-const targetOf = (contact: Contact, headers: Record<string, string>): DialTarget => {
+/** A contact that stands on a connection is taken away with it, should the SIP server not have told (RFC 5626 section 5.3). */
+const targetOf = (contact: Contact, headers: Record<string, string>, remove: (lost: Contact) => void): DialTarget => {
   const way = wayToContact(contact);
-  return { ...way, headers: { ...headers, ...way.headers } };
+  const lost = contact.source.transport === 'udp' ? {} : { lost: () => remove(contact) };
+  return { ...way, ...lost, headers: { ...headers, ...way.headers } };
 };
 
 /** Of several ways to one device the newest; a device is not rung twice (RFC 5626 section 7). */
@@ -58,9 +60,15 @@ const extensionWay = async ({ services, customer_id, source, destination, withhe
   if (!extension) throw new PlatformError('INVALID_ARGUMENT', `There is no extension ${key}.`);
   const contacts = await services.contacts.list(extension.id);
   const headers = callerHeaders(source, extension.domain_name, withheld);
+  const remove = (contact: Contact): void =>
+    void services.contacts
+      .remove(extension.id, contact, 'connection_lost')
+      .catch((error: unknown) =>
+        services.log.warn({ extension_id: extension.id, error: String(error) }, 'a lost phone stays registered'),
+      );
   // A connection is gone with the SIP server that held it; its phone will register anew.
   const targets = oneWayEach(contacts)
-    .map(contact => targetOf(contact, headers))
+    .map(contact => targetOf(contact, headers, remove))
     .filter(target => services.sip.towards(target));
   if (!targets.length)
     throw new RefusedDestination('INVALID_ARGUMENT', 'no_answer', `Extension ${key} is not registered.`);

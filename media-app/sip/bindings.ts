@@ -3,7 +3,8 @@ import type { SipRequest } from './srf.ts';
 import { parseSipUri, uriOf } from './uri.ts';
 
 const EXPIRES_DEFAULT_S = 3600;
-const LONGEST_PATH = 2048;
+/** It goes into a request URI with the contact, and drachtio-server takes 1024 characters there. */
+const LONGEST_PATH = 512;
 const LONGEST_INSTANCE = 256;
 
 /** One device that a REGISTER asks to bind. */

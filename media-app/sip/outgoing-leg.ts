@@ -24,6 +24,8 @@ export interface DialTarget {
   proxy: string;
   /** The SIP server that must be used, empty for any. */
   sip_server: string;
+  /** Told when nobody could be asked, because the connection it stands on is gone. */
+  lost?: () => void;
   /** Extra headers, From among them. */
   headers: Record<string, string>;
   /** Codecs to offer, the best first, with commas between them; empty or missing for all. */
@@ -192,7 +194,9 @@ export class OutgoingLeg extends Leg {
       return dialog;
     } catch (error) {
       place?.leave();
-      const { status = 0 } = error as SipError;
+      const { status = 0, res } = error as SipError;
+      // An answer from no address was made up by the SIP server (RFC 3261 section 8.1.3.1).
+      if (res && !res.source_address) target.lost?.();
       if (!this.#cause) target.carrier?.answered(status > 0 && status < 500 && status !== 408);
       throw error;
     }

@@ -158,7 +158,7 @@ describe('placing and taking calls (voice-and-flows 9)', function () {
       const { body } = await place([sip(phone)], { anonymous });
       assert.equal(
         (await header(phone, 'from'))?.split(';')[0],
-        `"Head Office" <sip:${stack.welcome.number}@trunkline.localhost>`,
+        `"Head Office" <sip:${stack.welcome.number}@trunkline.Localhost>`,
       );
       assert.equal(await header(phone, 'privacy'), undefined);
       await hangUp(body.calls);

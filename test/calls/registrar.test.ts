@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import type { PhoneAccount } from '../support/office.ts';
+import { engineOnly } from '../support/engine-only.ts';
 import { otherCustomer } from '../support/other-customer.ts';
 import { sharedStack, type Stack } from '../support/stack.ts';
 import { guess, Stranger } from '../support/stranger.ts';
@@ -25,6 +26,9 @@ const at = (user: string, parameters = ''): string => `<sip:${user}@192.0.2.9:50
 const INSTANCE = ';+sip.instance="<urn:uuid:00000000-0000-1000-8000-000a95a0e128>"';
 const OUTBOUND = 'Supported: path, outbound';
 
+/** RFC 3261 10.2.1.1 wants it; drachtio-server refuses such a REGISTER by itself. */
+const NO_EXPIRES = 'an Expires that is no number is none';
+
 const ROWS: Record<string, Step[]> = {
   'who says no time gets an hour': [{ contact: at('a'), status: 200, says: /;expires=(3600|3599)\b/ }],
   'who wants more than two hours gets two': [
@@ -39,14 +43,15 @@ const ROWS: Record<string, Step[]> = {
     { contact: at('a'), lines: ['Expires: 600'], status: 200, says: /;expires=(600|599)\b/ },
   ],
   'a time that is no number is none': [
-    { contact: at('a', ';expires=soon'), lines: ['Expires: later'], status: 200, says: /;expires=(3600|3599)\b/ },
+    { contact: at('a', ';expires=soon'), status: 200, says: /;expires=(3600|3599)\b/ },
   ],
+  [NO_EXPIRES]: [{ contact: at('a'), lines: ['Expires: later'], status: 200, says: /;expires=(3600|3599)\b/ }],
   'several contacts at once, with their preferences': [
     {
       contact: `${at('a', ';q=0.5')}, "B; q=0.1, of ;expires=7" ${at('b', ';q=1.0')}`,
       status: 200,
       lists: ['a', 'b'],
-      says: /a@[^,]*;q=0\.5.*b@[^,]*;q=1\.0/,
+      says: /a@[^,]*;q=0\.5[^]*b@[^,]*;q=1\.0/,
     },
   ],
   'a fourth contact takes the place of the oldest': [
@@ -146,7 +151,7 @@ describe('the registrar (accounts-and-plumbing 19.2)', function () {
   });
 
   for (const [title, steps] of Object.entries(ROWS)) {
-    it(title, async () => {
+    const row = async (): Promise<void> => {
       await line.attempt({ ...requestOf(account, { contact: '*' }), lines: ['Expires: 0'] }, account);
       const callId = randomBytes(8).toString('hex');
       for (const [count, step] of steps.entries()) {
@@ -157,7 +162,9 @@ describe('the registrar (accounts-and-plumbing 19.2)', function () {
         if (step.says) assert.match(answer.text, step.says, `step ${count + 1}`);
         if (step.lists) assert.deepEqual(listed(answer.text), step.lists, `step ${count + 1}`);
       }
-    });
+    };
+    if (title === NO_EXPIRES) engineOnly('drachtio-server says 400', title, row);
+    else it(title, row);
   }
 
   it('an answer to a challenge is good once; the next count of the same nonce is good too', async () => {

@@ -44,11 +44,12 @@ const secretsOf = (phone: TestPhone): string[] => {
   return [...new Set([`${phone.local.host}:${phone.local.port}`, phone.local.host, ...values])];
 };
 
-/** Ports and names of the inside of a stack. */
-const insideOf = ({ redisUrl, databaseUrl, baseUrl }: Stack): string[] => [
-  ...[redisUrl, databaseUrl, baseUrl].map(url => `:${new URL(url).port}`),
-  hostname(),
-];
+/** Ports of the inside of a stack. */
+const insideOf = ({ redisUrl, databaseUrl, baseUrl }: Stack): string[] =>
+  [redisUrl, databaseUrl, baseUrl].map(url => `:${new URL(url).port}`);
+
+/** The name of the machine, as a word: a short one also stands in tags by chance. */
+const MACHINE = new RegExp(`(?<![\\w.-])${hostname().replace(/[^\w-]/g, '\\$&')}(?![\\w-])`);
 
 /**
  * What a message tells a far end that is none of its business, a sentence each: headers that nobody needs, names and versions of
@@ -60,7 +61,7 @@ export const leaksIn = (stack: Stack, message: SipMessage, others: TestPhone[]):
   return [
     ...message.headers.filter(({ name }) => !SEEN.has(name)).map(({ name, value }) => `header ${name}: ${value}`),
     ...secrets.filter(secret => text.includes(secret)).map(secret => `${secret} in ${text}`),
-    ...(NAMES.test(text) ? [`${NAMES.exec(text)?.[0]} in ${text}`] : []),
+    ...[NAMES, MACHINE].flatMap(name => (name.test(text) ? [`${name.exec(text)?.[0]} in ${text}`] : [])),
   ];
 };
 

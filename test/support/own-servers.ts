@@ -6,15 +6,21 @@ export interface OwnServers {
   MEDIA_SERVERS: string;
   /** Where phones reach the SIP server; loopback. */
   SIP_PORT: string;
+  SIP_TLS_PORT: string;
+  SIP_WS_PORT: string;
+  SIP_WSS_PORT: string;
 }
 
 /**
- * `SIP_SERVERS` and `MEDIA_SERVERS` of the environment, with `SIP_PORT` (5060): tests then run on a real drachtio-server and
- * FreeSWITCH, file after file, because one server cannot serve two stacks at once. Undefined: on the embedded engine.
+ * `SIP_SERVERS` and `MEDIA_SERVERS` of the environment, with `SIP_PORT` (5060) and those of the other transports: tests then
+ * run on a real drachtio-server and FreeSWITCH, file after file, because one server cannot serve two stacks at once.
+ * Undefined: on the embedded engine.
  */
 export const ownServers = (): OwnServers | undefined => {
   const { SIP_SERVERS, MEDIA_SERVERS, SIP_PORT = '5060' } = process.env;
-  return SIP_SERVERS && MEDIA_SERVERS ? { SIP_SERVERS, MEDIA_SERVERS, SIP_PORT } : undefined;
+  const { SIP_TLS_PORT = '5061', SIP_WS_PORT = '5066', SIP_WSS_PORT = '7443' } = process.env;
+  const ports = { SIP_PORT, SIP_TLS_PORT, SIP_WS_PORT, SIP_WSS_PORT };
+  return SIP_SERVERS && MEDIA_SERVERS ? { SIP_SERVERS, MEDIA_SERVERS, ...ports } : undefined;
 };
 
 /** What the first FreeSWITCH still has open, by its own word (`show channels count`); empty when nothing. */

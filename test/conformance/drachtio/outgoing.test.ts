@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { createHash } from 'node:crypto';
 import { SDP, type Heard } from './peer.ts';
 import { next, Rig, SHORT, type Call, type Client, type Request, type Response } from './rig.ts';
@@ -165,24 +165,22 @@ describe('drachtio: calls that go out', () => {
     assert.equal(await status, 487);
   });
 
-  engineOnly(
-    'drachtio-server leaves the BYE to the application',
-    'a callee who answers as we give up is acknowledged and hung up at once',
-    async () => {
-      await start();
-      const phone = await rig.phone();
-      const cbRequest = (_error: unknown, request: Request): void => request.cancel();
-      const call = app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }, { cbRequest });
-      const invite = await phone.expect(/^INVITE/);
-      phone.answer(invite, '200 OK', {}, SDP);
-      await call;
-      await phone.expect(/^ACK/);
-      const bye = await phone.expect(/^BYE/);
-      assert.match(bye.get('Reason'), /cancel race/);
-      phone.answer(bye, '200 OK');
-      rig.holds({ dialogs: 0 });
-    },
-  );
+  it('a callee who answers as we give up is acknowledged and hung up at once', async () => {
+    await start();
+    const phone = await rig.phone();
+    const given = new Promise<void>(resolve => app.once('given up', resolve));
+    const cbRequest = (_error: unknown, request: Request): void => request.cancel(() => app.emit('given up'));
+    const call = app.createUAC(`sip:bob@127.0.0.1:${phone.port}`, { localSdp: SDP }, { cbRequest });
+    const invite = await phone.expect(/^INVITE/);
+    await given;
+    phone.answer(invite, '200 OK', {}, SDP);
+    await call;
+    await phone.expect(/^ACK/);
+    const bye = await phone.expect(/^BYE/);
+    assert.match(bye.get('Reason'), /cancel race/);
+    phone.answer(bye, '200 OK');
+    rig.holds({ dialogs: 0 });
+  });
 
   engineOnly(
     'with the timers of RFC 3261 it takes 32 s',
@@ -263,6 +261,36 @@ describe('drachtio: calls that go out', () => {
     assert.deepEqual(bye.all('Route').join(', '), routes.split(', ').toReversed().join(', '));
     phone.answer(bye, '200 OK');
   });
+
+  it('the way through proxies is given in the URI, whose headers become those of the request', async () => {
+    await start();
+    const phone = await rig.phone();
+    const route = '<sip:edge.example;lr;ob>, <sip:inner.example:5070;lr>';
+    const uri = `sip:bob@192.0.2.9;x=1`;
+    const given = { headers: { Route: '<sip:not.this.way;lr>', To: `<${uri}>` }, proxy: `sip:127.0.0.1:${phone.port}` };
+    const asked = `${uri}?Route=${encodeURIComponent(route)}&X-One=1%3B%202`;
+    const status = failure(app.createUAC(asked, { localSdp: SDP, ...given }));
+    const invite = await phone.expect(/^INVITE/);
+    assert.equal(invite.start, `INVITE ${uri} SIP/2.0`);
+    assert.equal(invite.all('Route').join(', '), route);
+    assert.equal(invite.get('X-One'), '1; 2');
+    phone.answer(invite, '486 Busy Here');
+    assert.equal(await status, 486);
+    await app.request(asked, { method: 'OPTIONS', ...given });
+    const options = await phone.expect(/^OPTIONS/);
+    assert.deepEqual([options.start, options.all('Route').join(', ')], [`OPTIONS ${uri} SIP/2.0`, route]);
+    phone.answer(options, '200 OK');
+  });
+
+  engineOnly(
+    'drachtio-server writes what it unescapes',
+    'a URI whose headers would begin a line of their own is refused',
+    async () => {
+      await start();
+      const call = app.createUAC('sip:bob@127.0.0.1:9?X-One=1%0D%0AX-Two%3A%202', { localSdp: SDP });
+      await assert.rejects(call, /invalid request-uri/);
+    },
+  );
 
   it('a callee behind NAT is sent requests where his answer came from', async () => {
     await start();

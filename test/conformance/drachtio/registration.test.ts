@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { SDP } from './peer.ts';
@@ -63,20 +63,26 @@ describe('drachtio: registrations and requests outside calls', () => {
     assert.equal(((await response) as [Response])[0].status, 200);
   });
 
+  const MALFORMED: Record<string, Record<string, string>> = {
+    'a CSeq that is no number': { CSeq: 'one INVITE' },
+    'no Contact': { Contact: '' },
+  };
+  const refused = async (headers: Record<string, string>): Promise<void> => {
+    rig = await Rig.start();
+    let announced = 0;
+    await rig.app(app => app.invite(() => announced++));
+    const phone = await rig.phone();
+    phone.request('INVITE', rig.uri(), headers, SDP);
+    await phone.expect(/ 400 /);
+    assert.equal(announced, 0);
+  };
+  for (const [what, headers] of Object.entries(MALFORMED))
+    it(`an INVITE with ${what} is refused with 400 and never announced`, () => refused(headers));
+
   engineOnly(
-    'drachtio-server announces a Call-ID with a bar in it',
-    'a malformed request is refused with 400 and never announced',
-    async () => {
-      rig = await Rig.start();
-      let announced = 0;
-      await rig.app(app => app.invite(() => announced++));
-      const phone = await rig.phone();
-      phone.request('INVITE', rig.uri(), { CSeq: 'one INVITE' }, SDP);
-      await phone.expect(/ 400 /);
-      phone.request('INVITE', rig.uri(), { 'Call-ID': 'a|b' }, SDP);
-      await phone.expect(/ 400 /);
-      assert.equal(announced, 0);
-    },
+    'drachtio-server announces it, although bars part the fields of its protocol',
+    'an INVITE with a bar in its Call-ID is refused with 400 and never announced',
+    () => refused({ 'Call-ID': 'a|b' }),
   );
 });
 
@@ -184,22 +190,44 @@ describe('drachtio: the admin connection', () => {
     },
   );
 
-  engineOnly(
-    'drachtio-server tries, and says 416, 503 and the like',
-    'requests that cannot be sent are refused with a reason',
-    async () => {
-      const send = (start: string, extra = ''): string => framed(`${id}|sip||\r\n${start}\r\n${extra}\r\n`);
-      const refused: [string, RegExp][] = [
-        [send('INVITE sips:1@127.0.0.1 SIP/2.0'), /NOK\|requested protocol\/transport not available/],
-        [send('INVITE nonsense SIP/2.0'), /NOK\|invalid request-uri: INVITE nonsense/],
-        [send(`INVITE sip:1@127.0.0.1:${rig.server.port} SIP/2.0`), /NOK\|can not send request to myself/],
-        [send('INVITE sip:1@127.0.0.1:9 SIP/2.0', 'From: nobody\r\n'), /NOK\|invalid from value/],
-        [send('INFO sip:1@127.0.0.1:9 SIP/2.0', '\r\nhello'), /NOK\|missing content-type/],
-        [framed(`${id}|sip|gone|\r\nSIP/2.0 200 OK\r\n\r\n`), /NOK\|Response not sent due to unknown transaction/],
-        [framed(`${id}|sip|gone|\r\nCANCEL sip:1@x SIP/2.0\r\n\r\n`), /NOK\|unable to cancel unknown transaction/],
-        [framed(`${id}|sip||gone\r\nBYE sip:1@x SIP/2.0\r\n\r\n`), /NOK\|Server error: unable to find dialog/],
-      ];
-      for (const [frame, reason] of refused) assert.match((await exchange([login, frame], 2)).text, reason);
-    },
-  );
+  const send = (start: string, extra = ''): string => framed(`${id}|sip||\r\n${start}\r\n${extra}\r\n`);
+  const UNSENDABLE: Record<string, [frame: () => string, reason: RegExp, onlyHere?: string]> = {
+    'to a transport that nobody listens on': [
+      () => send('INVITE sip:1@127.0.0.1;transport=sctp SIP/2.0'),
+      /NOK\|requested protocol\/transport not available/,
+    ],
+    'to a name without a scheme': [
+      () => send('INVITE nonsense SIP/2.0'),
+      /NOK\|invalid request-uri: INVITE nonsense/,
+      'drachtio-server takes it for a host',
+    ],
+    'to the server itself': [
+      () => send(`INVITE sip:1@127.0.0.1:${rig.server.port} SIP/2.0`),
+      /NOK\|can not send request to myself/,
+    ],
+    'from nobody': [
+      () => send('INVITE sip:1@127.0.0.1:9 SIP/2.0', 'From: nobody\r\n'),
+      /NOK\|invalid from value/,
+      'drachtio-server takes it for a host',
+    ],
+    'with a body of no kind': [() => send('INFO sip:1@127.0.0.1:9 SIP/2.0', '\r\nhello'), /NOK\|missing content-type/],
+    'that answers nobody': [
+      () => framed(`${id}|sip|gone|\r\nSIP/2.0 200 OK\r\n\r\n`),
+      /NOK\|Response not sent due to unknown transaction/,
+    ],
+    'that cancels nothing': [
+      () => framed(`${id}|sip|gone|\r\nCANCEL sip:1@x SIP/2.0\r\n\r\n`),
+      /NOK\|unable to cancel unknown transaction/,
+    ],
+    'inside a dialog that is gone': [
+      () => framed(`${id}|sip||gone\r\nBYE sip:1@x SIP/2.0\r\n\r\n`),
+      /NOK\|Server error: unable to find dialog/,
+    ],
+  };
+  for (const [what, [frame, reason, onlyHere]] of Object.entries(UNSENDABLE)) {
+    const test = async (): Promise<void> => assert.match((await exchange([login, frame()], 2)).text, reason);
+    const title = `a message ${what} is refused with a reason`;
+    if (onlyHere) engineOnly(onlyHere, title, test);
+    else it(title, test);
+  }
 });

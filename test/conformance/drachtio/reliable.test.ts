@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { Line } from './line.ts';
 import { SDP, type Heard, type UdpPeer } from './peer.ts';
 import { next, SHORT, type Request, type Response } from './rig.ts';
@@ -181,14 +181,20 @@ describe('drachtio: provisional responses that cannot get lost (RFC 3262)', () =
       assert.equal(parseInt(first.get('CSeq')), seq + 1);
       phone.answer(first, '200 OK');
       phone.answer(invite, '180 Ringing', reliable(78));
-      const second = await phone.expect(/^PRACK/);
+      // A PRACK is repeated like any request until its answer arrives, here after 10 ms.
+      let second = await phone.expect(/^PRACK/);
+      while (second.text === first.text) second = await phone.expect(/^PRACK/);
       assert.equal(second.get('RAck'), `78 ${seq} INVITE`);
       phone.answer(second, '200 OK');
       phone.answer(invite, '200 OK', {}, SDP);
       const standing = await call;
       assert.equal(parseInt((await phone.expect(/^ACK/)).get('CSeq')), seq);
       assert.deepEqual(rings, [183, 180]);
-      assert.equal(phone.heard.filter(one => one.start.startsWith('PRACK')).length, 0);
+      const known = [first.text, second.text];
+      assert.deepEqual(
+        phone.heard.filter(one => one.start.startsWith('PRACK') && !known.includes(one.text)),
+        [],
+      );
       await line.hangUp(phone, standing);
     },
   );

@@ -14,7 +14,7 @@ export interface Request extends EventEmitter {
   source_address: string;
   receivedOn: string;
   get(name: string): string;
-  cancel(): void;
+  cancel(done?: (error: unknown) => void): void;
   protocol: string;
 }
 export interface Response {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { Line } from './line.ts';
 import { type Heard, type UdpPeer } from './peer.ts';
 import { next, SHORT, type Call, type Request, type Response } from './rig.ts';
@@ -52,13 +52,17 @@ describe('drachtio: subscriptions (RFC 6665)', () => {
     await line.rig.comesToHold({ dialogs: 0 });
   });
 
-  engineOnly('drachtio-server knows whole seconds', 'a subscription that nobody renews is over by itself', async () => {
-    const { subscribe, accepted } = await subscribed('0.01');
-    await line.rig.comesToHold({ dialogs: 0 });
-    phone.inDialog('SUBSCRIBE', subscribe, accepted, 2, { ...EVENT, Expires: '60' });
-    accept = (_request, response) => response.send(481);
-    await phone.expect(/ 481 /);
-  });
+  engineOnly(
+    'drachtio-server watches no subscription: that is left to the application',
+    'a subscription that nobody renews is over by itself',
+    async () => {
+      const { subscribe, accepted } = await subscribed('0.01');
+      await line.rig.comesToHold({ dialogs: 0 });
+      phone.inDialog('SUBSCRIBE', subscribe, accepted, 2, { ...EVENT, Expires: '60' });
+      accept = (_request, response) => response.send(481);
+      await phone.expect(/ 481 /);
+    },
+  );
 
   it('a subscriber who knows the subscription no more ends it', async () => {
     const { call } = await subscribed('60');
@@ -69,7 +73,7 @@ describe('drachtio: subscriptions (RFC 6665)', () => {
   });
 
   engineOnly(
-    'drachtio-server takes it for a request outside dialogs',
+    'drachtio-server takes it for a request outside dialogs, and the application does not know it',
     'a NOTIFY that overtakes the answer to SUBSCRIBE is heard after it, and the last one ends the subscription',
     async () => {
       const headers = { ...EVENT, Expires: '60' };

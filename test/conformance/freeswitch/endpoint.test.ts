@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import type { EventEmitter } from 'node:events';
 import { once } from 'node:events';
 import { connect } from 'node:net';
