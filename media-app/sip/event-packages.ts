@@ -1,3 +1,5 @@
+import { PICK_UP_TAG } from './replaces.ts';
+
 /** A call of an extension, as far as others may know. */
 export interface BusyWith {
   id: string;
@@ -34,9 +36,18 @@ const DIALOG_STATES: Record<string, string> = {
   terminating: 'confirmed',
 };
 
-const dialogOf = ({ id, direction, status }: BusyWith): string =>
-  `  <dialog id="${id}" direction="${direction === 'incoming' ? 'initiator' : 'recipient'}">` +
-  `<state>${DIALOG_STATES[status] ?? 'trying'}</state></dialog>\n`;
+/**
+ * A phone that rings is told of so that others can pick the call up (RFC 4235 section 4.1.6, RFC 3891): by the id of the call and
+ * the same tag at both ends, which are nobody's Call-ID and tags. What is answered cannot be taken away so.
+ */
+const namesOf = ({ id, direction, status }: BusyWith): string =>
+  direction === 'outgoing' && status === 'ringing'
+    ? ` call-id="${id}" local-tag="${PICK_UP_TAG}" remote-tag="${PICK_UP_TAG}"`
+    : '';
+
+const dialogOf = (call: BusyWith): string =>
+  `  <dialog id="${call.id}"${namesOf(call)} direction="${call.direction === 'incoming' ? 'initiator' : 'recipient'}">` +
+  `<state>${DIALOG_STATES[call.status] ?? 'trying'}</state></dialog>\n`;
 
 /** Who keeps no messages has none waiting (RFC 3842 section 5.2). */
 const messageSummary: EventPackage = {

@@ -7,6 +7,13 @@ export interface DialogName {
   early_only: boolean;
 }
 
+/** Both tags of a call that rings, where phones are told of it by its id (`event-packages.ts`). */
+export const PICK_UP_TAG = 'pick-up';
+
+/** The id of a call that rings, where a Replaces names it as phones are told of it. */
+export const ringingCallOf = ({ call_id, to_tag, from_tag }: DialogName): string | undefined =>
+  to_tag === PICK_UP_TAG && from_tag === PICK_UP_TAG ? call_id : undefined;
+
 /** Reads a Replaces header; `undefined` when it is none. Exactly one Call-ID and both tags must be there. */
 export const parseReplaces = (text: string): DialogName | undefined => {
   const [call_id = '', ...parameters] = text.split(';').map(part => part.trim());

@@ -5,7 +5,7 @@ import type { Bridge } from '../call/bridge.ts';
 import type { CallSession } from '../call/session.ts';
 import type { Services } from '../services.ts';
 import { action } from '../sip/direct-actions.ts';
-import type { DialogName } from '../sip/replaces.ts';
+import { type DialogName, ringingCallOf } from '../sip/replaces.ts';
 import { unchain } from './chain.ts';
 
 /** The dialog a Replaces names, among the calls of this node. */
@@ -51,7 +51,8 @@ export const vacancyOf = (
   dialog: DialogName,
   customerId: string,
 ): VacancyHere | NoVacancy | undefined => {
-  const call = callOfDialog(services, dialog);
+  const ringing = ringingCallOf(dialog);
+  const call = ringing ? services.registry.calls.get(ringing) : callOfDialog(services, dialog);
   if (call?.call.customer_id !== customerId) return undefined;
   const { bridge, peer, id: call_id } = call;
   if (canBePickedUp(call)) {
@@ -59,7 +60,7 @@ export const vacancyOf = (
     return { kind: 'picks_up', call, party: call.call.source, party_call_id: call.call.master_call_id, media_server };
   }
   if (call.call.status !== 'progressing') return { status: 603, why: 'the dialog to replace is over', call_id };
-  if (dialog.early_only) return { status: 486, why: 'the dialog to replace is answered', call_id };
+  if (dialog.early_only || ringing) return { status: 486, why: 'the dialog to replace is answered', call_id };
   if (!bridge || !peer || bridge.inTransfer)
     return { status: 488, why: 'the call to replace is in no conversation of two', call_id };
   const flow = flowInto(bridge, customerId);

@@ -163,6 +163,39 @@ describe('phones subscribe', function () {
     );
   });
 
+  it('to a colleague who is called, and pick the call up by what they are told; what is answered stays where it is', async () => {
+    const light = await lamp();
+    await light.subscribe('1002', 'dialog');
+    const [alice, bob] = [await office.registered('1001', { tone: 500 }), await office.registered('1002')];
+    const caller = await alice.dial('1002');
+    const ringing = await bob.waitForCall();
+    const told = await light.hears(/<dialog [^>]*call-id="[^"]+"[^>]*><state>early</);
+    const [, callId, localTag, remoteTag] =
+      /call-id="([^"]+)" local-tag="([^"]+)" remote-tag="([^"]+)"/.exec(told) ?? [];
+    assert.deepEqual(
+      bob.log.filter(({ message }) => JSON.stringify(message).includes(callId ?? '-')),
+      [],
+      'nothing of the legs themselves is told',
+    );
+    const replaces = { name: 'replaces', value: `${callId};to-tag=${localTag};from-tag=${remoteTag}` };
+    const carol = await office.phone('1001', { tone: 900 });
+    const picked = await carol.dial('1002', [replaces]);
+    await Promise.all([picked.answered(), caller.answered(), ringing.ended()]);
+    await Promise.all([picked.hearsOnly([500]), caller.hearsOnly([900])]);
+    assert.equal((await (await carol.dial('1002', [replaces])).ended()).status, 481, 'it rings no more');
+    await caller.hangup();
+    await picked.ended();
+    const next = await alice.dial('1002');
+    const answered = await bob.waitForCall();
+    const anew = await light.hears(new RegExp(`<dialog [^>]*call-id="(?!${callId})[^"]+"[^>]*><state>early<`));
+    answered.answer();
+    await next.answered();
+    const value = replaces.value.replace(callId ?? '-', /call-id="([^"]+)"/.exec(anew)?.[1] ?? '');
+    assert.equal((await (await carol.dial('1002', [{ name: 'replaces', value }])).ended()).status, 486);
+    await next.hangup();
+    await answered.ended();
+  });
+
   it('again and no more; who asks for no time at all is told once', async () => {
     const one = await lamp();
     const { again } = await one.subscribe('1002', 'presence');

@@ -10,6 +10,9 @@ import { startTwoNodes, type TestNode, type TwoNodes } from '../support/two-node
 
 const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];
 
+/** What is heard of the phone of each extension. */
+const TONES: Record<string, number> = { 1001: HZ.alice, 1002: HZ.bob, 1003: HZ.carol, 1004: HZ.dave };
+
 /** A call by API and its phone's side. */
 interface Pair {
   id: string;
@@ -64,11 +67,11 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
   const mediaAt = (phone: TestPhone, node: TestNode): boolean =>
     phone.messages('INVITE', 'received').at(-1)?.message.body.includes(`c=IN IP4 ${node.sip.host}\r\n`) ?? false;
 
-  /** Whom the phone dials and is put through to, once it is this node that took the call. */
+  /** Two who hear each other, once it is this node that took the call. */
   const talk = async (from: TestPhone, to: TestPhone, node: TestNode): Promise<{ from: PhoneCall; to: PhoneCall }> => {
     for (let tries = 0; tries < 6; tries += 1) {
       const pair = { from: await from.dial(to.name), to: await to.waitForCall() };
-      await Promise.all([pair.from.answered(), pair.to.answered()]);
+      await Promise.all([pair.from.hears(TONES[to.name] ?? 0), pair.to.hears(TONES[from.name] ?? 0)]);
       const [leg] = await office.calls(1);
       if (leg && (await heldBy(leg, node))) return pair;
       await pair.from.hangup();
@@ -242,6 +245,12 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
     const lost = await until(a, '1001', sleep, call => heldBy(call, two));
     const orphan = await until(b, '1002', sleep, call => heldBy(call, one));
     const safe = await until(b, '1002', sleep, async call => (await heldBy(call, two)) && mediaAt(b, two));
+    // Who is left of a conversation between the two nodes: its other half was at the one that dies.
+    const [alice, bob] = await Promise.all([phoneAt(two, '1003', HZ.carol), phoneAt(two, '1004', HZ.dave)]);
+    const [gone, half] = [await talk(alice, bob, one), await talk(alice, b, two)];
+    const replaces = encodeURIComponent(replacesOf(half.from));
+    assert.equal((await refer(gone.from, `<sip:1002@trunkline.localhost?Replaces=${replaces}>`)).status, 202);
+    await Promise.all([gone.from.ended(), half.from.ended(), half.to.hears(HZ.dave)]);
     const killed = performance.now();
     await Promise.all([one.mediaApp.kill9(), one.engine.kill9()]);
     const next = await until(
@@ -255,6 +264,7 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
     assert(after < 10_000, `the first new call was heard after ${after} ms`);
     assert.deepEqual(await Promise.all([truth(lost.id), truth(orphan.id)]), [BROKE, DIED]);
     assert.equal((await orphan.phone.ended()).by, 'them', 'a phone at the other node is told too');
+    await Promise.all([gone.to.ended(), half.to.ended()]);
     lost.phone.vanish(); // its SIP server is gone: nobody can tell it
     assert.equal((await office.call(safe.id)).status, 'progressing', 'what the other holds goes on');
     await safe.phone.hangup();
