@@ -12,7 +12,7 @@ import type { RtpPorts, RtpSocket } from './rtp-ports.ts';
 import { RtpReceiver } from './rtp-receiver.ts';
 import { RtpSender } from './rtp-sender.ts';
 import type { Digit } from './telephone-event.ts';
-import { saturate } from './tones.ts';
+import { amplify, saturate } from './tones.ts';
 import { Wire } from './wire.ts';
 
 export type { RemoteParty } from './remote-party.ts';
@@ -58,6 +58,11 @@ interface Waiter {
  */
 export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly localPort: number;
+  /**
+   * Factors of loudness; 1 leaves it as it is. `read`: what the party says, for everybody. `write`: all that it hears.
+   * `base`: what it hears, apart from overlays.
+   */
+  readonly gain = { read: 1, write: 1, base: 1 };
   readonly #rtp: RtpSocket;
   readonly #clock: MediaClock;
   readonly #memory = LegMemory.take();
@@ -211,6 +216,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#saidTick = this.#clock.now;
     this.#receiver.jitter.read(this.#said);
     const pressing = this.#inband?.push(this.#said) ?? false;
+    if (this.gain.read !== 1) amplify(this.#said, this.#said, this.gain.read);
     if (this.#muted.read || pressing) this.#said.fill(0);
     return this.#said;
   }
@@ -258,6 +264,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     else if (this.#echo) heard.set(said);
     else heard.fill(0);
     if (this.#readSource()) this.#mixPlayed();
+    if (this.gain.base !== 1) amplify(heard, heard, this.gain.base);
     for (const overlay of this.#overlays) {
       if (overlay.read(this.#played)) this.#mixPlayed();
       else this.#dropOverlay(overlay);
@@ -266,6 +273,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       if (replacement.read(this.#played)) heard.set(this.#played);
       else this.#dropReplacement(replacement);
     }
+    if (this.gain.write !== 1) amplify(heard, heard, this.gain.write);
     if (this.#muted.write) heard.fill(0);
   }
 

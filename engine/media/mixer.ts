@@ -1,7 +1,7 @@
 import type { FrameSource } from './audio-leg.ts';
 import type { MediaClock } from './clock.ts';
 import { frameSamples } from './clock.ts';
-import { saturate } from './tones.ts';
+import { amplify, saturate } from './tones.ts';
 
 interface Voice {
   source: FrameSource;
@@ -42,7 +42,7 @@ export class Seat implements FrameSource {
     if (this.hears && !this.away) this.#hear(frame);
     else frame.fill(0);
     if (this.#voice && !addVoice(this.#voice, frame)) this.#voice = null;
-    if (this.gain.heard !== 1) scale(frame, frame, this.gain.heard);
+    if (this.gain.heard !== 1) amplify(frame, frame, this.gain.heard);
     return true;
   }
 
@@ -77,7 +77,7 @@ export class Seat implements FrameSource {
   #louder(said: Int16Array): Int16Array {
     if (this.gain.said === 1) return said;
     this.#scaled ??= new Int16Array(frameSamples); // what was said is also recorded and forked, as it came
-    return scale(said, this.#scaled, this.gain.said);
+    return amplify(said, this.#scaled, this.gain.said);
   }
 
   #hear(frame: Int16Array): void {
@@ -157,11 +157,6 @@ export class Mixer {
     }
     for (let i = 0; i < frameSamples; i++) this.sum[i] = (this.sum[i] ?? 0) + (scratch[i] ?? 0);
   }
-}
-
-function scale(from: Int16Array, to: Int16Array, factor: number): Int16Array {
-  for (let i = 0; i < frameSamples; i++) to[i] = saturate(Math.round((from[i] ?? 0) * factor));
-  return to;
 }
 
 function addVoice(voice: Voice, frame: Int16Array): boolean {

@@ -13,6 +13,12 @@ export function saturate(sample: number): number {
   return sample > 32767 ? 32767 : sample < -32768 ? -32768 : sample;
 }
 
+/** Writes `from` into `to`, which may be the same, louder or quieter by a factor. */
+export function amplify(from: Int16Array, to: Int16Array, factor: number): Int16Array {
+  for (let i = 0; i < from.length; i++) to[i] = saturate(Math.round((from[i] ?? 0) * factor));
+  return to;
+}
+
 /** Adds a sine of `frequency` Hz to `samples`; `offset` is its age in samples, so that frames join without a click. */
 export function addTone(samples: Int16Array, frequency: number, amplitude: number, offset: number): void {
   const step = (2 * Math.PI * frequency) / sampleRate;

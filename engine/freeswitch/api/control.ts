@@ -3,6 +3,7 @@ import { noChannel, onChannel, wordsOf } from '../api-command.ts';
 import { causeFrom } from '../causes.ts';
 import type { Channel } from '../channel.ts';
 import { parseDigits, sendDigits } from '../digits.ts';
+import { factorOf } from '../volume.ts';
 
 /** `uuid_kill <uuid> [<cause>]`. */
 export const uuidKill = onChannel('uuid_kill', { usage: '<uuid> [cause]' }, (channel, rest) => {
@@ -99,18 +100,24 @@ export const uuidRecvDtmf = onChannel(
   },
 );
 
-/** `uuid_audio <uuid> start read|write mute [<level>] | stop`; level 0 ends a mute. Volume levels have no effect. */
+/** `uuid_audio <uuid> start read|write mute|level <level> | stop`; level 0 ends a mute, levels of a volume go from -4 to 4. */
 export const uuidAudio: ApiCommand = {
   name: 'uuid_audio',
   run: (core, args) => {
-    const [uuid, action, direction, what, level] = wordsOf(args);
+    const [uuid, action, direction, what, level = ''] = wordsOf(args);
     const channel = core.channels.get(uuid ?? '');
     if (uuid !== undefined && !channel) return noChannel;
     const directed = direction === 'read' || direction === 'write';
     if (!channel || !(action === 'stop' || (action === 'start' && directed)))
       return '-USAGE: <uuid> [start [read|write] [mute|level <level>]|stop]\n';
-    if (action === 'stop') for (const one of ['read', 'write'] as const) channel.leg.mute(one, false);
+    if (action === 'stop') for (const one of ['read', 'write'] as const) restore(channel, one);
     else if (directed && what === 'mute') channel.leg.mute(direction, level !== '0');
+    else if (directed && what === 'level') channel.leg.gain[direction] = factorOf(Number.parseInt(level, 10));
     return '+OK\n';
   },
 };
+
+function restore({ leg }: Channel, direction: 'read' | 'write'): void {
+  leg.mute(direction, false);
+  leg.gain[direction] = 1;
+}

@@ -6,7 +6,9 @@ import * as control from './control.ts';
 import { uuidRecord } from './record.ts';
 import * as server from './server.ts';
 import { uuidAudioFork } from './uuid-audio-fork.ts';
+import { uuidDub } from './uuid-dub.ts';
 import { uuidDisplace } from './uuid-displace.ts';
+import { uuidVadDetect, uuidVadSilero } from './uuid-vad-detect.ts';
 import * as variables from './variables.ts';
 
 const all: ApiCommand[] = [
@@ -17,7 +19,10 @@ const all: ApiCommand[] = [
   conference,
   uuidAudioFork,
   uuidDisplace,
+  uuidDub,
   uuidRecord,
+  uuidVadDetect,
+  uuidVadSilero,
 ];
 
 const commands: ReadonlyMap<string, ApiCommand> = new Map(all.map(one => [one.name, one]));

@@ -2,7 +2,7 @@ import type { Seat } from '../../media/mixer.ts';
 import type { Channel } from '../channel.ts';
 import type { PlayQueue } from './play-queue.ts';
 import { TalkDetector } from './talk-detector.ts';
-import { factorOf, volumeStep } from './volume.ts';
+import { factorOf, volumeStep } from '../volume.ts';
 
 /** What makes a member. */
 export interface MemberParts {

@@ -70,17 +70,22 @@ describe('audio of the media server, judged by ear', () => {
     assert.ok(peer.packets >= 50);
   });
 
-  it('plays what it fetches over HTTP', async () => {
-    const server = createServer((_request, response) =>
-      response.setHeader('content-type', 'audio/wav').end(wav(850, 500)),
-    );
+  it('plays what it fetches over HTTP, and fetches it once for all', async () => {
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      response.setHeader('content-type', 'audio/wav').end(wav(850, 250));
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
-      const { endpoint, peer } = await under.call();
-      const played = endpoint.play(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`);
-      await peer.hears(850);
-      await played;
+      const calls = await Promise.all([under.call(), under.call()]);
+      const file = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
+      const played = calls.map(({ endpoint }) => endpoint.play(file));
+      await Promise.all(calls.map(({ peer }) => peer.hears(850)));
+      await Promise.all(played);
+      assert.equal((await calls[0].endpoint.play(file)).playbackMilliseconds, '250');
+      assert.equal(asked, 1);
     } finally {
       server.closeAllConnections();
       server.close();

@@ -27,18 +27,23 @@ describe('conferences, by ear', function () {
     assert.equal(await conference.getSize(), 4);
   });
 
-  it('lets ten parties each hear the nine others, and not themselves', async () => {
-    const conference = await createConference(under);
-    const tones = Array.from({ length: 10 }, (_, at) => 400 + 150 * at);
-    const parties = await Promise.all(tones.map(hz => party(under, conference, hz)));
-    for (const { peer } of parties) peer.peak = 2000; // nine together are not clipped
-    const heard = ({ peer }: Party): number[] => tones.filter(hz => peer.amplitude(hz, 200) > 500);
-    await until(
-      () => parties.every((one, self) => String(heard(one)) === String(tones.filter((_, at) => at !== self))),
-      'everybody to hear all others',
-      8000,
-    );
-  });
+  for (const [count, others, hz, peak] of [
+    [10, 'nine', 150, 2000],
+    [30, 'twenty-nine', 100, 1000],
+  ] as const)
+    it(`lets ${count} parties each hear the ${others} others, and not themselves`, async () => {
+      const conference = await createConference(under);
+      const tones = Array.from({ length: count }, (_, at) => 400 + hz * at);
+      const parties = await Promise.all(tones.map(tone => party(under, conference, tone)));
+      for (const { peer } of parties) peer.peak = peak; // all together are not clipped
+      const heard = ({ peer }: Party): number[] => tones.filter(tone => peer.amplitude(tone, 200) > peak / 4);
+      await until(
+        () => parties.every((one, self) => String(heard(one)) === String(tones.filter((_, at) => at !== self))),
+        'everybody to hear all others',
+        12_000,
+      );
+      assert.equal(await conference.getSize(), count + 1);
+    });
 
   it('needs no control leg: the first to join opens the conference, the last to leave ends it', async () => {
     const name = roomName();

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { EngineUnderTest } from './engine-under-test.ts';
+import { EngineUnderTest, until } from './engine-under-test.ts';
 
 const tone = (hz: number, ms = 20_000) => `tone_stream://%(${ms},0,${hz})`;
 
@@ -52,5 +52,21 @@ describe('what a party hears in place of everything else (uuid_displace, uuid_au
     await peer.hears(1000);
     await endpoint.api('uuid_audio', `${endpoint.uuid} start read mute 0`);
     await peer.hears(600);
+  });
+
+  it('uuid_audio makes a direction louder or quieter by its level, and stop undoes it', async () => {
+    const { endpoint, peer } = await under.call();
+    void endpoint.execute('echo');
+    peer.saying = 600;
+    peer.peak = 4000;
+    const comesTo = (peak: number): Promise<void> =>
+      until(() => Math.abs(peer.amplitude(600, 100) / peak - 1) < 0.1, `a peak of ${peak}`);
+    await comesTo(4000);
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start read level -3`);
+    await comesTo(1600);
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start write level 2`);
+    await comesTo(3680);
+    await endpoint.api('uuid_audio', `${endpoint.uuid} stop`);
+    await comesTo(4000);
   });
 });

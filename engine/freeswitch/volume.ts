@@ -1,4 +1,4 @@
-/** Steps of a member's volume, from much quieter to much louder, as the real server has them. */
+/** Steps of a volume, from much quieter to much louder, as the real server has them. */
 const factors: Readonly<Record<number, number>> = {
   [-4]: 0.2,
   [-3]: 0.4,
