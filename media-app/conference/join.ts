@@ -1,9 +1,13 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { LiveRecord } from '#contract/events';
 import type { ConferenceEntry } from '#flow/action';
 import type { CallSession } from '../call/session.ts';
 import type { Services } from '../services.ts';
 import { Branch } from './branch.ts';
 import { Guest } from './guest.ts';
+
+/** How often it is looked whether a conference has a living node again. */
+const LOOK_MS = 100;
 
 /**
  * Makes a call a participant of a conference, answering it first: only a progressing call can be one (13.4). The conference
@@ -13,14 +17,29 @@ import { Guest } from './guest.ts';
 export const joinConference = async (call: CallSession, conferenceId: string): Promise<ConferenceEntry> => {
   const id = conferenceId.toLowerCase();
   const { registry, store } = call.services;
+  const record = registry.conferences.has(id) ? undefined : await conferenceRecord(call.services, id);
   const here = registry.conferences.get(id);
-  const record = here ? undefined : await store.read('conference', id);
   call.leg.meetAt(here?.bridge.server ?? mixerOf(record));
   await call.answer();
   if (here) return here.admit(call);
   const elsewhere = record && !record.final && record.data.customer_id === call.call.customer_id;
   if (!elsewhere || record.owner === store.node) throw new Error(`there is no conference ${id}`);
   return joinElsewhere(call, id, record.owner);
+};
+
+/**
+ * The record of a conference of any node. A room whose node has died is adopted by another one within half a lease
+ * (call/recovery.ts): whoever asks for it meanwhile waits.
+ */
+export const conferenceRecord = async (
+  { store, neighbours, settings }: Services,
+  id: string,
+): Promise<LiveRecord<'conference'> | undefined> => {
+  for (const until = Date.now() + settings.LEASE_MS; ; await wait(LOOK_MS)) {
+    const record = await store.read('conference', id);
+    const settled = !record || record.final || record.owner === store.node || (await neighbours.lives(record.owner));
+    if (settled || Date.now() >= until) return record;
+  }
 };
 
 /** The media server that a conference of any node mixes on; empty when that is open. */

@@ -10,7 +10,7 @@ import { isAdmitted } from '../directory.ts';
 import { connectElsewhere } from '../call/elsewhere.ts';
 import { CallSession } from '../call/session.ts';
 import { ANONYMOUS, asksForPrivacy } from '../call/caller-id.ts';
-import { mixerOf } from '../conference/join.ts';
+import { conferenceRecord, mixerOf } from '../conference/join.ts';
 import type { Services } from '../services.ts';
 import { type Elsewhere, findElsewhere } from '../transfer/elsewhere.ts';
 import { createInPlace, type VacancyHere, vacancyOf } from '../transfer/replace.ts';
@@ -211,7 +211,7 @@ export class InviteHandler {
     owner: Facts = {},
   ): Promise<LiveRecord<'conference'> | undefined> {
     const { store, neighbours } = this.#services;
-    const record = isId(id) ? await store.read('conference', id.toLowerCase()) : undefined;
+    const record = isId(id) ? await conferenceRecord(this.#services, id.toLowerCase()) : undefined;
     const known = record && (customerId === undefined || record.data.customer_id === customerId);
     if (!known || record.final || record.data.status === 'terminating')
       return this.#refuse(response, 404, { ...owner, conference: id.slice(0, 100) }, 'no such conference is open');

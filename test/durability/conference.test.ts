@@ -208,13 +208,13 @@ describe('conferences when something dies', function () {
     assert.equal((await call.ended()).by, 'them');
     for (const mediaApp of stack.processes.mediaApp) await mediaApp.restart();
     await stack.healthy();
-    await eventually(
-      'an empty room',
+    const again = await callsIn(900, id); // at once: whoever calls a room that nobody has adopted yet waits
+    const room = await eventually(
+      'a room with one in it',
       () => see(id),
-      one => one.conferencecall_ids.length === 0 && one.recording_id === EMPTY_ID,
+      one => one.conferencecall_ids.length === 1,
     );
-    const again = await callsIn(900, id);
-    assert.equal((await see(id)).status, 'progressing');
+    assert.deepEqual([room.status, room.recording_id], ['progressing', EMPTY_ID]);
     await stack.api('DELETE', `/conferences/${id}`);
     await again.ended();
   });
