@@ -63,7 +63,8 @@ export class EslConnection {
   #busy = false;
   #closing = false;
   #closed = false;
-  #lingerTimer: NodeJS.Timeout | null = null;
+  /** The leave that is taken later: the end of `linger`, then that of a peer that does not close its half. */
+  #leaving: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, options: EslConnectionOptions) {
     this.#socket = socket;
@@ -124,7 +125,8 @@ export class EslConnection {
     this.#closing = true;
     this.write(disconnectNotice(this.session?.uuid));
     this.#socket.end();
-    setTimeout(() => this.#socket.destroy(), 5000).unref(); // a peer that never closes its half
+    clearTimeout(this.#leaving);
+    this.#leaving = setTimeout(() => this.#socket.destroy(), 5000).unref();
   }
 
   /** The channel has ended: takes leave at once, or stays as long as `linger` asked. */
@@ -132,7 +134,7 @@ export class EslConnection {
     const session = this.session;
     if (this.linger === null || !session || !this.open) return this.goodbye();
     this.write(lingerNotice(session.uuid, session.name, this.linger));
-    this.#lingerTimer ??= setTimeout(() => this.goodbye(), this.linger * 1000);
+    this.#leaving ??= setTimeout(() => this.goodbye(), this.linger * 1000);
   }
 
   /** Closes without a word. */
@@ -201,7 +203,7 @@ export class EslConnection {
   #onClosed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.#lingerTimer) clearTimeout(this.#lingerTimer);
+    clearTimeout(this.#leaving); // nothing may keep the channel, which is large
     this.#waiting.length = 0;
     this.#options.onClose?.();
   }

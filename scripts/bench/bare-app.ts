@@ -19,6 +19,7 @@ const answer = async (srf: SrfConnection, media: MediaServer): Promise<void> => 
       endpoint.conn?.socket?.setNoDelay(true);
       const dialog = await srf.createUAS(request, response, { localSdp: endpoint.local.sdp });
       dialog.on('destroy', () => void endpoint.destroy());
+      if (!dialog.connected) return endpoint.destroy(); // ACK and BYE came in one breath
       await endpoint.execute('playback', BENCH_TONE);
     })();
   });

@@ -25,7 +25,7 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   registrar: (contacts = '20000', minutes = '10') => registrarBench(Number(contacts), Number(minutes)),
   'sip-fuzz': (messages = '100000', seed = String(Date.now() % 2 ** 31)) =>
     sipFuzzBench(Number(messages), Number(seed)),
-  soak: (calls = '100000') => soakBench(Number(calls)),
+  soak: (calls = '100000', against = 'platform') => soakBench(Number(calls), against),
   stream: (minutes = '10') => streamBench(Number(minutes)),
   flows: (count = '500', seed = String(Date.now() % 2 ** 31)) => flowsBench(Number(count), Number(seed)),
 };

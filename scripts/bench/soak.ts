@@ -1,78 +1,28 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { TestPhone } from '../../test/support/phone.ts';
-import { type Stack, startStack } from '../../test/support/stack.ts';
+import { engineAlone, platform, type Reading, type SoakTarget } from './soak-target.ts';
 
-const WARMUP_CALLS = 200;
-/** Calls between two readings; each part has a phone of its own. */
+const WARMUP_CALLS = 500;
+/** Calls of one phone; the next part has another. */
 const PART_CALLS = 1000;
-const CONCURRENCY = 12;
+const CONCURRENCY = 16;
 /** How long everything may take to be over: 64*T1, and a little. */
 const SETTLE_MS = 45_000;
-/** Growth that is no leak yet: what a garbage collector leaves for later. */
-const SPARE_MB = 64;
+/**
+ * Growth that is no leak: what a collector leaves for later and the allocator keeps, where we cannot ask for a collection, and
+ * what code that was compiled meanwhile takes, where we can.
+ */
+const SPARE_MB = { collected: 8, resident: 64 };
 
-/** Figures by name, such as `engine dialogs` or `media-app MB`. */
-type Reading = Record<string, number>;
-
-const memoryMb = (pid: number): number =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
-
-const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
-
-const processesOf = ({ processes }: Stack): [name: string, pid: number][] => [
-  ['engine', processes.engine.pid],
-  ...processes.mediaApp.map((one, i): [string, number] => [`media-app${i === 0 ? '' : ` ${i + 1}`}`, one.pid]),
-  ['control-api', processes.controlApi.pid],
-];
-
-/** What the engine says it holds; it writes that to its log on SIGUSR2. */
-const engineHolds = async (stack: Stack): Promise<Reading> => {
-  const told = (): string[] =>
-    stack.logs().filter(line => line.startsWith('engine ') && line.includes('"msg":"holds"'));
-  const before = told().length;
-  process.kill(stack.processes.engine.pid, 'SIGUSR2');
-  while (told().length === before) await pause(20);
-  const said = JSON.parse(told().at(-1)?.slice('engine '.length) ?? '{}') as Reading;
-  const names = ['dialogs', 'transactions', 'channels', 'rtp_ports'];
-  return Object.fromEntries(names.map(name => [`engine ${name}`, said[name] ?? NaN]));
-};
-
-/** Keys that stay for ever, those that go by themselves, and what Redis holds in MB. */
-const redisHolds = async (redis: Redis): Promise<Reading> => {
-  const keys = await redis.keys('*');
-  const ttls = await Promise.all(keys.map(key => redis.ttl(key)));
-  const bytes = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
-  const lasting = ttls.filter(ttl => ttl === -1).length;
-  return {
-    'redis keys': lasting,
-    'redis keys with an end': keys.length - lasting,
-    'redis MB': Math.round(bytes / 2 ** 20),
-  };
-};
-
-const read = async (stack: Stack, redis: Redis): Promise<Reading> => ({
-  ...(await engineHolds(stack)),
-  ...(await redisHolds(redis)),
-  ...Object.fromEntries(
-    processesOf(stack).flatMap(([name, pid]) => [
-      [`${name} files and sockets`, openFiles(pid)],
-      [`${name} MB`, memoryMb(pid)],
-    ]),
-  ),
-});
-
-/** Makes calls to the welcome number: answered, heard, hung up. Returns how many went wrong. */
-const callPart = async (stack: Stack, calls: number): Promise<number> => {
-  const domain = 'sip.trunkline.localhost';
-  const phone = await TestPhone.start({ username: 'soak', domain, server: stack.sip });
+/** Makes calls that are answered and hung up at once. Returns how many went wrong. */
+const callPart = async ({ sip, domain, number }: SoakTarget, calls: number): Promise<number> => {
+  const phone = await TestPhone.start({ username: 'soak', domain, server: sip });
   let [begun, failed] = [0, 0];
   const caller = async (): Promise<void> => {
     while (begun < calls) {
       begun += 1;
       try {
-        const call = await phone.dial(`sip:${stack.welcome.number}@${domain}`);
+        const call = await phone.dial(`sip:${number}@${domain}`);
         await call.answered();
         await call.hangup();
       } catch {
@@ -88,53 +38,73 @@ const callPart = async (stack: Stack, calls: number): Promise<number> => {
 /** What has to be as before: everything but memory and what Redis forgets by itself. */
 const mustReturn = (name: string): boolean => !name.endsWith('MB') && !name.endsWith('with an end');
 
+const spareOf = (name: string): number => (/heap|buffers/.test(name) ? SPARE_MB.collected : SPARE_MB.resident);
+
 const grown = (before: Reading, after: Reading): string[] =>
   Object.keys(before).filter(name => {
     const growth = (after[name] ?? 0) - (before[name] ?? 0);
-    return mustReturn(name) ? growth > 0 : name.endsWith('MB') && growth > SPARE_MB;
+    return mustReturn(name) ? growth > 0 : name.endsWith('MB') && growth > spareOf(name);
   });
 
 /** Waits until what has to return has returned, or the time for it is over. */
-const settled = async (stack: Stack, redis: Redis, before: Reading): Promise<Reading> => {
+const settled = async (target: SoakTarget, before: Reading): Promise<Reading> => {
   for (const until = Date.now() + SETTLE_MS; ; await pause(1000)) {
-    const now = await read(stack, redis);
+    const now = await target.read();
     if (Date.now() > until || grown(before, now).every(name => !mustReturn(name))) return now;
   }
 };
 
-const print = (before: Reading, after: Reading): void => {
-  for (const name of Object.keys(before))
-    console.log(`${name.padEnd(34)}${String(before[name]).padStart(8)}${String(after[name]).padStart(8)}`);
+const printTable = (columns: Record<string, Reading>): void => {
+  const cells = (values: (string | number | undefined)[]): string =>
+    values.map(value => String(value).padStart(10)).join('');
+  console.log(`\n${''.padEnd(34)}${cells(Object.keys(columns))}`);
+  const [first = {}] = Object.values(columns);
+  for (const name of Object.keys(first))
+    console.log(`${name.padEnd(34)}${cells(Object.values(columns).map(one => one[name]))}`);
+};
+
+/** Half of the calls, told in parts. */
+const run = async (target: SoakTarget, calls: number, title: string): Promise<number> => {
+  let failed = 0;
+  for (let done = 0; done < calls; done += PART_CALLS) {
+    const [part, began] = [Math.min(PART_CALLS, calls - done), performance.now()];
+    failed += await callPart(target, part);
+    const perSecond = (1000 * part) / (performance.now() - began);
+    const now = await target.read();
+    console.log(
+      `${title} ${done + part}: ${perSecond.toFixed(0)} calls a second, ${failed} failed; engine: ${now['engine resident MB']} MB ` +
+        `(heaps ${now['engine SIP heap MB']} and ${now['engine media heap MB']}), ${now['engine transactions']} transactions`,
+    );
+  }
+  return failed;
 };
 
 /**
- * `npm run bench -- soak [calls]`: short calls through everything, in parts of a thousand; what dialogs, transactions,
- * channels, ports, sockets, Redis keys and memory were at the start and are at the end. Exits 1 where they do not return.
+ * `npm run bench -- soak [calls] [engine|platform]`: short calls, in parts of a thousand; what dialogs, transactions, channels, ports,
+ * sockets, Redis keys and memory are at the beginning, in the middle and at the end, each time when everything had time to be
+ * over. Against the engine alone, where a call costs the least and nothing but what the engine keeps is to be seen, or against the whole
+ * platform. Exits 1 where they do not return.
  */
-export const soakBench = async (calls: number): Promise<void> => {
-  const stack = await startStack({ env: { LOG_LEVEL: 'info' } });
-  const redis = new Redis(stack.redisUrl);
+export const soakBench = async (calls: number, against: string): Promise<void> => {
+  const target = await (against === 'engine' ? engineAlone() : platform());
   try {
-    await callPart(stack, WARMUP_CALLS);
-    await pause(SETTLE_MS); // transactions of the warm-up linger for 64*T1
-    const before = await read(stack, redis);
-    const began = performance.now();
-    let failed = 0;
-    for (let done = 0; done < calls; done += PART_CALLS) {
-      const part = Math.min(PART_CALLS, calls - done);
-      failed += await callPart(stack, part);
-      const memory = processesOf(stack).map(([name, pid]) => `${name} ${memoryMb(pid)} MB`);
-      const seconds = Math.round((performance.now() - began) / 1000);
-      console.log(`${done + part} calls, ${failed} failed, ${seconds} s: ${memory.join(', ')}`);
-    }
-    const after = await settled(stack, redis, before);
-    console.log(`\n${''.padEnd(34)}${'start'.padStart(8)}${'end'.padStart(8)}`);
-    print(before, after);
-    const leaks = grown(before, after);
+    await callPart(target, WARMUP_CALLS);
+    const begin = await settled(target, { ...(await target.read()), 'engine transactions': 0 });
+    let failed = await run(target, calls / 2, 'first half');
+    const middle = await settled(target, begin);
+    failed += await run(target, calls / 2, 'second half');
+    const end = await settled(target, begin);
+    printTable({ begin, middle, end });
+    const perCall = (name: string): string =>
+      `${(((end[name] ?? 0) - (middle[name] ?? 0)) * 2 ** 20) / (calls / 2)}`.slice(0, 6);
+    console.log(
+      `\nbytes a call of the second half left: ${perCall('engine SIP heap MB')} SIP, ${perCall('engine media heap MB')} media`,
+    );
+    const leaks = grown(begin, end);
     console.log(leaks.length === 0 ? 'everything returned' : `did not return: ${leaks.join(', ')}`);
+    if (failed > 0) console.log(`${failed} calls failed`);
     if (leaks.length > 0 || failed > 0) process.exitCode = 1;
   } finally {
-    await redis.quit();
-    await stack.stop();
+    await target.stop();
   }
 };

@@ -49,20 +49,30 @@ export const startOurs = async (): Promise<System> => {
   };
 };
 
+/** How the engine of a bare system is started. */
+interface BareOptions {
+  /** A command that runs the one behind it. */
+  through?: readonly string[];
+  onLine?: (line: string) => void;
+  logLevel?: string;
+}
+
 /** The bare script on an engine of its own. */
-export const startBare = async (): Promise<System> => {
+export const startBare = async (options: BareOptions = {}): Promise<System & { enginePid: number }> => {
+  const { through, onLine = () => undefined, logLevel = 'warn' } = options;
   const [sip = 0, rtp = 0] = await freePorts(2);
   const low = Math.min(rtp, 60_000);
-  const settings = readSettings({ SIP_PORT: String(sip), RTP_PORTS: `${low}-${low + 600}`, LOG_LEVEL: 'warn' });
+  const settings = readSettings({ SIP_PORT: String(sip), RTP_PORTS: `${low}-${low + 600}`, LOG_LEVEL: logLevel });
   const access = await newEngineAccess();
   const { engine: environment = {} } = environments(settings, { databaseUrl: '', redisUrl: '', engine: access });
-  const engine = startProcess('engine', environment, () => undefined);
+  const engine = startProcess('engine', environment, onLine, through);
   const { adminPort, adminSecret, eventSocketPort, eventSocketPassword } = access;
   const script = fileURLToPath(new URL('./bare-app.ts', import.meta.url));
   await portOpen(access.eventSocketPort);
   const app = await startScript(script, [String(adminPort), adminSecret, String(eventSocketPort), eventSocketPassword]);
   return {
     name: 'bare',
+    enginePid: engine.pid,
     sip: { host: '127.0.0.1', port: sip },
     number: '1000',
     domain: `127.0.0.1:${sip}`,

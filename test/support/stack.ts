@@ -70,6 +70,8 @@ export interface StackOptions {
   mediaApps?: number;
   /** More environment for every process. */
   env?: Record<string, string>;
+  /** A command that runs the engine's behind it. */
+  engineThrough?: readonly string[];
   /** A PostgreSQL of its own, which may be killed; else it shares that of the run. */
   ownPostgres?: boolean;
 }
@@ -289,9 +291,11 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   ]);
   const around = { databaseUrl: database.url, redisUrl: redis.url, ...(access ? { engine: access } : {}) };
   const env = environments(settings, around);
-  const start = (name: ProcessName, label: string): ManagedProcess =>
-    new ManagedProcess(name, { ...env[name], ...NO_LIMITS, ...options.env }, line => lines.push(`${label} ${line}`));
-  const engine = servers ? undefined : start('engine', 'engine');
+  const start = (name: ProcessName, label: string, through?: readonly string[]): ManagedProcess => {
+    const environment = { ...env[name], ...NO_LIMITS, ...options.env };
+    return new ManagedProcess(name, environment, line => lines.push(`${label} ${line}`), through);
+  };
+  const engine = servers ? undefined : start('engine', 'engine', options.engineThrough);
   const controlApi = start('control-api', 'control-api');
   const mediaApp = Array.from({ length: options.mediaApps ?? 1 }, (_, index) =>
     start('media-app', `media-app-${index + 1}`),
