@@ -64,21 +64,32 @@ export class InbandDigits {
 
 /** The key whose two tones make up the frame; null for anything else. */
 function keyIn(samples: Int16Array, level: number): string | null {
-  const low = loudestOf(samples, rows);
-  const high = loudestOf(samples, columns);
-  if (!low || !high) return null;
+  // Written for a frame that holds no key, as nearly all do: it is known by the first group, and nothing is allocated.
+  if (!findLoudest(samples, rows, low) || !findLoudest(samples, columns, high)) return null;
   const share = (low.amplitude ** 2 + high.amplitude ** 2) / (2 * level ** 2);
   const balanced = high.amplitude <= twist.high * low.amplitude && low.amplitude <= twist.low * high.amplitude;
   return share >= pure && balanced ? pad.charAt(4 * low.at + high.at) : null;
 }
 
-/** The one of a group that stands out. */
-function loudestOf(samples: Int16Array, group: readonly number[]): { at: number; amplitude: number } | null {
-  let [at, first, second] = [0, 0, 0];
+interface Loudest {
+  at: number;
+  amplitude: number;
+}
+
+const low: Loudest = { at: 0, amplitude: 0 };
+const high: Loudest = { at: 0, amplitude: 0 };
+
+/** Finds the one of a group that stands out; false when none does. */
+function findLoudest(samples: Int16Array, group: readonly number[], found: Loudest): boolean {
+  let second = 0;
+  found.amplitude = 0;
   for (let one = 0; one < group.length; one++) {
     const amplitude = toneAmplitude(samples, group[one] ?? 0);
-    if (amplitude > first) [at, second, first] = [one, first, amplitude];
-    else if (amplitude > second) second = amplitude;
+    if (amplitude > found.amplitude) {
+      second = found.amplitude;
+      found.at = one;
+      found.amplitude = amplitude;
+    } else if (amplitude > second) second = amplitude;
   }
-  return first >= outstanding * second ? { at, amplitude: first } : null;
+  return found.amplitude >= outstanding * second;
 }

@@ -63,7 +63,8 @@ export class RtpReceiver {
   /** The decoders of the stream, kept while it lasts. */
   readonly #decoders = new Map<CodecName, Decoder>();
   readonly #time = new StreamTime();
-  #transit: number | null = null;
+  /** A number from the start, so that a new one needs no place of its own. */
+  #transit = NaN;
 
   constructor(clock: MediaClock, memory: LegMemory, onDigit: (digit: Digit) => void, onFirst: () => void) {
     this.#clock = clock;
@@ -140,8 +141,9 @@ export class RtpReceiver {
     const now = performance.now();
     this.firstAudioAt ||= performance.timeOrigin + now;
     const transit = now - timestamp / samplesPerMs;
-    const change = Math.abs(transit - (this.#transit ?? transit));
+    const change = Math.abs(transit - this.#transit);
     this.#transit = transit;
+    // Not for the first packet, which has none before it.
     if (change < longestPauseMs) this.interarrivalJitter += (change - this.interarrivalJitter) / 16;
   }
 
