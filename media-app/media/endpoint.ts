@@ -79,10 +79,9 @@ export class MediaEndpoint extends EventEmitter {
     this.#endpoint.conn?.disconnect();
   }
 
-  /** Gives the media server the far end's SDP and resolves with its own. */
+  /** Gives the media server the far end's SDP and resolves with its answer; what FreeSWITCH says of itself lags behind it. */
   async modify(sdp: string): Promise<string> {
-    await this.#ordered('modify', this.#endpoint.modify(sdp));
-    return this.localSdp;
+    return unnamed(await this.#ordered('modify', this.#endpoint.modify(sdp)));
   }
 
   /** Plays files, tones or URLs one after the other; resolves at the end, when aborted, or when the leg is gone. */

@@ -13,7 +13,7 @@ import type { SipServer } from './servers.ts';
 import type { SipAddress } from './seen-message.ts';
 import { inviteWithLogin } from './challenged.ts';
 import type { Dialog, SipError, SipRequest, SipResponse, UacProgress } from './srf.ts';
-import { isAddress, parseSipUri } from './uri.ts';
+import { isAddress, parseSipUri, requestUri } from './uri.ts';
 
 /** Whom to dial and how it gets there. */
 export interface DialTarget {
@@ -213,9 +213,10 @@ export class OutgoingLeg extends Leg {
       cbProvisional: response => this.#onProvisional(attempt, response),
     };
     const goesOn = () => !this.#cause && !attempt.given_up;
+    const to = requestUri(uri);
     const invited = auth
-      ? inviteWithLogin(srf, uri, options, progress, { login: auth, goesOn })
-      : srf.createUAC(uri, options, progress);
+      ? inviteWithLogin(srf, to, options, progress, { login: auth, goesOn })
+      : srf.createUAC(to, options, progress);
     return next && carrier ? this.#unlessDead(attempt, carrier, invited) : invited;
   }
 

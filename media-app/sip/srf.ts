@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import Srf from 'drachtio-srf';
 import { readSeenMessage, type SeenMessage } from './seen-message.ts';
+import { requestUri } from './uri.ts';
 
 /**
  * The part of drachtio-srf that we use, typed by what it does (its own types are incomplete). Only this room knows the library.
@@ -117,7 +118,7 @@ export const askOnce = (
   sent: (request: SipRequest) => void = () => undefined,
 ): Promise<SipResponse> =>
   new Promise((resolve, reject) => {
-    srf.request(uri, options, (error, request) => {
+    srf.request(requestUri(uri), options, (error, request) => {
       if (error) return reject(error instanceof Error ? error : new Error('the SIP server sent nothing'));
       sent(request);
       request.on('response', (response: SipResponse) => response.status >= 200 && resolve(response));

@@ -42,6 +42,16 @@ export const quoted = (name: string): string => `"${stripLineBreaks(name).replac
 export const escapeUser = (user: string): string =>
   encodeURIComponent(stripLineBreaks(user).slice(0, 128)).replace(/%2B/g, '+').replace(/%3B/g, ';');
 
+/**
+ * A URI as a SIP server takes it in a request line: drachtio-server would end it at a semicolon of its user, and writes that out
+ * when it is given escaped.
+ */
+export const requestUri = (uri: string): string =>
+  uri.replace(
+    /^(sips?:)([^@?]*)@/i,
+    (_all, scheme: string, user: string) => `${scheme}${user.replaceAll(';', '%3B')}@`,
+  );
+
 const IP_LITERAL = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\]|localhost)$/i;
 
 /** True for an address written as such: the domain of a phone that was given no name for us. */

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../support/engine-only.ts';
 import { browserAudio } from '../support/browser-audio.ts';
 import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
@@ -8,6 +9,8 @@ import { sharedStack } from '../support/stack.ts';
 
 /** How long keys and paths may take on a busy machine. */
 const PATIENCE = { within_ms: 12_000 };
+
+const NO_SRTP = 'our configuration of FreeSWITCH has no SRTP';
 
 describe('a phone with encrypted media', function () {
   this.timeout(60_000);
@@ -36,33 +39,37 @@ describe('a phone with encrypted media', function () {
     Promise.all([phone.hearsOnly([900], PATIENCE), desk.hearsOnly([500], PATIENCE)]);
 
   for (const kind of kinds) {
-    it(`${kind.name} calls a G.711 phone: both hear each other, through hold and resume by either side`, async () => {
-      const phone = await secured(kind);
-      const bob = await office.registered('1002', { tone: 900 });
-      const out = await phone.dial('1002');
-      const incoming = await bob.waitForCall();
-      incoming.answer();
-      await out.answered();
-      await hearEachOther(out, incoming);
-      const answer = phone.messages('200 INVITE', 'received').at(-1)?.message.body ?? '';
-      assert.ok(answer.includes(` ${kind.protocol} `), answer);
-      assert.equal(await out.hold(true), 200);
-      await out.hearsSilence(PATIENCE);
-      assert.equal(await out.hold(false), 200);
-      await hearEachOther(out, incoming);
-      const [, call] = await office.calls(2);
-      assert(call);
-      assert.equal((await office.stack.api('POST', `/calls/${call.id}/hold`)).status, 200);
-      await phone.message('INVITE', { direction: 'received' });
-      await Promise.all([out.hearsSilence(PATIENCE), incoming.hearsSilence(PATIENCE)]);
-      assert.equal((await office.stack.api('DELETE', `/calls/${call.id}/hold`)).status, 200);
-      await phone.message('INVITE', { direction: 'received', count: 2 });
-      await hearEachOther(out, incoming);
-      await out.hangup();
-      await incoming.ended();
-    });
+    engineOnly(
+      NO_SRTP,
+      `${kind.name} calls a G.711 phone: both hear each other, through hold and resume by either side`,
+      async () => {
+        const phone = await secured(kind);
+        const bob = await office.registered('1002', { tone: 900 });
+        const out = await phone.dial('1002');
+        const incoming = await bob.waitForCall();
+        incoming.answer();
+        await out.answered();
+        await hearEachOther(out, incoming);
+        const answer = phone.messages('200 INVITE', 'received').at(-1)?.message.body ?? '';
+        assert.ok(answer.includes(` ${kind.protocol} `), answer);
+        assert.equal(await out.hold(true), 200);
+        await out.hearsSilence(PATIENCE);
+        assert.equal(await out.hold(false), 200);
+        await hearEachOther(out, incoming);
+        const [, call] = await office.calls(2);
+        assert(call);
+        assert.equal((await office.stack.api('POST', `/calls/${call.id}/hold`)).status, 200);
+        await phone.message('INVITE', { direction: 'received' });
+        await Promise.all([out.hearsSilence(PATIENCE), incoming.hearsSilence(PATIENCE)]);
+        assert.equal((await office.stack.api('DELETE', `/calls/${call.id}/hold`)).status, 200);
+        await phone.message('INVITE', { direction: 'received', count: 2 });
+        await hearEachOther(out, incoming);
+        await out.hangup();
+        await incoming.ended();
+      },
+    );
 
-    it(`${kind.name} is called by a G.711 phone: both hear each other`, async () => {
+    engineOnly(NO_SRTP, `${kind.name} is called by a G.711 phone: both hear each other`, async () => {
       const phone = await secured(kind);
       const bob = await office.registered('1002', { tone: 900 });
       const out = await bob.dial('1001');
@@ -76,7 +83,7 @@ describe('a phone with encrypted media', function () {
       await incoming.ended();
     });
 
-    it(`${kind.name} is called by the API and hears what is played`, async () => {
+    engineOnly(NO_SRTP, `${kind.name} is called by the API and hears what is played`, async () => {
       const phone = await secured(kind);
       const actions = [{ type: 'play', option: { stream_urls: ['tone_stream://L=20;%(1000,0,700)'] } }];
       await office.ring('1001', actions);

@@ -262,13 +262,13 @@ describe('drachtio: calls that go out', () => {
     phone.answer(bye, '200 OK');
   });
 
-  it('the way through proxies is given in the URI, whose headers become those of the request', async () => {
+  it('the way through proxies is given in the URI, whose headers become those of the request, and whose user is written plainly', async () => {
     await start();
     const phone = await rig.phone();
     const route = '<sip:edge.example;lr;ob>, <sip:inner.example:5070;lr>';
-    const uri = `sip:bob@192.0.2.9;x=1`;
+    const uri = `sip:bob%23;cic=1@192.0.2.9;x=1`;
     const given = { headers: { Route: '<sip:not.this.way;lr>', To: `<${uri}>` }, proxy: `sip:127.0.0.1:${phone.port}` };
-    const asked = `${uri}?Route=${encodeURIComponent(route)}&X-One=1%3B%202`;
+    const asked = `${uri.replace(';cic', '%3Bcic')}?Route=${encodeURIComponent(route)}&X-One=1%3B%202`;
     const status = failure(app.createUAC(asked, { localSdp: SDP, ...given }));
     const invite = await phone.expect(/^INVITE/);
     assert.equal(invite.start, `INVITE ${uri} SIP/2.0`);
