@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { asksForPrivacy } from '../../../../media-app/call/caller-id.ts';
-import { uriOf } from '../../../../media-app/sip/uri.ts';
+import { uriOf, requestUri } from '../../../../media-app/sip/uri.ts';
 
 const HEADERS: [header: string, uri: string][] = [
   ['<sip:ann@a.example>;tag=1', 'sip:ann@a.example'],
@@ -19,4 +19,17 @@ describe('the URI of a From, To or Contact header', () => {
   it('a caller with angle brackets in the display name is no anonymous caller', () => {
     assert.equal(asksForPrivacy(uriOf('"Ann <x>&" <sip:1001@a.example>'), ''), false);
   });
+});
+
+describe('a URI in a request line', () => {
+  for (const [uri, given] of [
+    ['sip:99%23+1212;cic=1@192.0.2.9:5070;transport=udp', 'sip:99%23+1212%3Bcic=1@192.0.2.9:5070;transport=udp'],
+    [
+      'sip:1001@192.0.2.9;transport=tcp?Route=%3Csip:edge;lr%3E',
+      'sip:1001@192.0.2.9;transport=tcp?Route=%3Csip:edge;lr%3E',
+    ],
+    ['sip:192.0.2.9;x=a@b', 'sip:192.0.2.9%3Bx=a@b'],
+    ['sip:192.0.2.9:5070;lr', 'sip:192.0.2.9:5070;lr'],
+  ] as const)
+    it(`${uri} has no bare semicolon in its user`, () => assert.equal(requestUri(uri), given));
 });
