@@ -84,6 +84,11 @@ export class InsideCaller extends Leg implements CallerEnd {
     return (await this.#callee?.isThere()) ?? true;
   }
 
+  /** No SIP server carries it: whoever talks through one that is lost ends, and so does this. */
+  override abandon(): void {
+    // it goes on
+  }
+
   protected override refuse(cause: ReleaseCause): Promise<void> {
     this.#cause ??= cause;
     if (this.endpoint) this.over(cause);
@@ -133,6 +138,11 @@ export class InsideCallee extends Leg implements CalleeEnd {
 
   override probe(): Promise<boolean> {
     return this.#caller.isThere();
+  }
+
+  /** No SIP server carries it: whoever talks through one that is lost ends, and so does this. */
+  override abandon(): void {
+    // it goes on
   }
 
   protected override refuse(cause: ReleaseCause): Promise<void> {

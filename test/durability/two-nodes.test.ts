@@ -170,6 +170,8 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
       assert.equal(answer.status, 202);
       await Promise.all([one.to.hearsOnly([HZ.carol]), two.to.hearsOnly([HZ.bob])]);
       await Promise.all([one.from.ended(), two.from.ended()]);
+      await one.to.press('42#');
+      await two.to.hearsDigits('42#');
       assert.deepEqual(await newsOver(alice), ['100 Trying', '200 OK, over']);
       assert.equal(crossed() > 0, true);
       await (first === 0 ? one.to : two.to).hangup();
