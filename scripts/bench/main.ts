@@ -7,6 +7,7 @@ import { engineBench } from './engine.ts';
 import { flowsBench } from './flows.ts';
 import { fuzzBench } from './fuzz.ts';
 import { latencyBench } from './latency.ts';
+import { recordingBench } from './recording.ts';
 import { registrarBench } from './registrar.ts';
 import { sipFuzzBench } from './sip-fuzz.ts';
 import { soakBench } from './soak.ts';
@@ -22,6 +23,7 @@ const BENCHES: Record<string, (...given: string[]) => Promise<void>> = {
   engine: (calls = '100', hold_s = '300', measure_s = '10') =>
     engineBench(Number(calls), Number(hold_s), Number(measure_s)),
   fuzz: (count, seed) => fuzzBench(count ? Number(count) : undefined, seed ? Number(seed) : undefined),
+  recording: (minutes = '10') => recordingBench(Number(minutes)),
   registrar: (contacts = '20000', minutes = '10') => registrarBench(Number(contacts), Number(minutes)),
   'sip-fuzz': (messages = '100000', seed = String(Date.now() % 2 ** 31)) =>
     sipFuzzBench(Number(messages), Number(seed)),

@@ -15,8 +15,14 @@ const ON_TIME_MS = 5;
 
 /** A frame's number in four bytes of µ-law that come through decoding and encoding as they are. */
 const BASE = 100;
-const numberOf = (packet: Buffer): number =>
-  [0, 1, 2, 3].reduce((sum, at) => sum * BASE + (packet[HEADER + at] ?? 0), 0);
+const numberOf = (packet: Buffer, at = HEADER): number =>
+  [0, 1, 2, 3].reduce((sum, place) => sum * BASE + (packet[at + place] ?? 0), 0);
+
+/** The number of a frame that has been decoded, NaN where there is none in it. */
+export const numberIn = (samples: Int16Array): number => {
+  const bytes = encodeG711('PCMU', samples.subarray(0, 4));
+  return bytes.every(byte => byte < BASE) ? numberOf(bytes, 0) : NaN;
+};
 const writeNumber = (packet: Buffer, number: number): void => {
   for (let at = 3, rest = number; at >= 0; at--, rest = Math.floor(rest / BASE)) packet[HEADER + at] = rest % BASE;
 };
