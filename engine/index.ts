@@ -74,6 +74,8 @@ export interface EngineStats {
   rtp_ports: number;
   /** Messages of banned sources that were dropped so far. */
   dropped: number;
+  /** Requests of strangers that were turned away because too many waited. */
+  turned_away: number;
   sip_heap_mb: number;
   sip_buffers_mb: number;
   media_heap_mb: number;
@@ -144,14 +146,14 @@ function certificatesOf({ sipPorts = {}, tls, log }: EngineConfig): Certificates
 }
 
 function statsOf(
-  sip: { dialogs: number; transactions: number },
+  sip: { dialogs: number; transactions: number; turned_away: number },
   { channels, rtp_ports, transactions, memory }: MediaServerStats,
 ): Omit<EngineStats, 'dropped'> {
   const own = threadMemory();
   return {
     dialogs: sip.dialogs,
     transactions: sip.transactions + transactions,
-    ...{ channels, rtp_ports },
+    ...{ channels, rtp_ports, turned_away: sip.turned_away },
     ...{ sip_heap_mb: own.heap_mb, sip_buffers_mb: own.buffers_mb },
     ...{ media_heap_mb: memory.heap_mb, media_buffers_mb: memory.buffers_mb },
   };

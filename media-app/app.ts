@@ -41,6 +41,7 @@ import { Guard } from './sip/guard/guard.ts';
 import { InviteHandler } from './sip/invite.ts';
 import { Refusals } from './sip/refusals.ts';
 import { Registrar } from './sip/registrar.ts';
+import { leaveUnanswered } from './sip/srf.ts';
 import { type SipHandlers, SipServers } from './sip/servers.ts';
 import { ALLOW_EVENTS, Subscriptions } from './sip/subscriptions.ts';
 import { createSpeech } from './speech/speech.ts';
@@ -195,7 +196,8 @@ const handlersOf = (services: Services, { authenticator, refusals, subscriptions
   const guarded =
     (handle: SipHandlers['invite']): SipHandlers['invite'] =>
     (request, response, server) => {
-      if (!guard.silences(request)) handle(request, response, server);
+      if (guard.silences(request)) leaveUnanswered(request);
+      else handle(request, response, server);
     };
   const handlers: SipHandlers = {
     invite: (request, response, server) =>

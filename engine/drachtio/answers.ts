@@ -26,6 +26,7 @@ export function sendAnswer(core: Core, app: App, messageId: string, transactionI
   const reliable = isReliable(incoming, given);
   if (reliable) number(incoming, response);
   incoming.touched = true;
+  core.crowd.leave(incoming);
   core.alarms.clear(`silent ${incoming.id}`);
   incoming.transaction.respond(response);
   if (reliable) insist(core, incoming, response, () => refuse(core, incoming, 504));
@@ -91,6 +92,7 @@ function settle(core: Core, incoming: Incoming, response: SipResponse): void {
   if (success && dialog?.begunBy === incoming) dialog.state = 'confirmed';
   if (success && dialog) lasts(core, dialog, request, response);
   if (success && request.method === 'REGISTER') core.registered.remember(request, response, incoming.source);
+  if (success && headerOf(request, 'authorization') !== undefined) core.crowd.know(incoming.source);
   release(core, incoming);
 }
 

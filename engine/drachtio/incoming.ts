@@ -39,15 +39,22 @@ export function receiveRequest(core: Core, transaction: ServerTransaction, reque
   // A Call-ID becomes part of a meta line; the protocol has no way to escape this character.
   if (headerOf(request, 'call-id')?.includes('|')) return answer(transaction, 400);
   if (!SCHEMES.test(request.uri)) return answer(transaction, 416);
-  if (request.method === 'INVITE') answer(transaction, 100);
   const toTag = tagOf(headerOf(request, 'to'));
   const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
+  if (dialog && request.method === 'INVITE') answer(transaction, 100);
   if (dialog) receiveInDialog(core, dialog, transaction, request, source);
   else if (passesThrough(core, request)) handOn(core, transaction);
   else if (ONLY_IN_DIALOG.has(request.method) || (toTag !== undefined && NEEDS_DIALOG.has(request.method)))
     answer(transaction, 481);
+  else if (core.crowd.isFull(source)) turnAway(transaction);
   else if (request.method === 'INVITE') receiveInvite(core, transaction, request, source);
   else receiveApart(core, core.apps.next(request.method.toLowerCase()), transaction, request, source);
+}
+
+/** Over UDP without a word, which may be meant for somebody else; a sender who is there asks again soon. */
+function turnAway(transaction: ServerTransaction): void {
+  if (transaction.source.transport === 'udp') transaction.end();
+  else answer(transaction, 503, { 'Retry-After': '5' });
 }
 
 function dialogOf(core: Core, request: SipRequest, toTag: string): Dialog | undefined {
@@ -64,6 +71,7 @@ function receiveInvite(core: Core, transaction: ServerTransaction, request: SipR
   if (!app) return answer(transaction, 503);
   const dialog = newDialog(app, transaction, request, source);
   const incoming = take(core, app, transaction, request, source, dialog);
+  core.crowd.join(incoming);
   begin(core, dialog, incoming);
   announceNew(app, incoming.id, request, source);
 }
@@ -86,6 +94,7 @@ function receiveApart(
   const begins = request.method === 'SUBSCRIBE' && !core.dialogs.byId(dialogId(request));
   const dialog = begins ? newDialog(app, transaction, request, source) : undefined;
   const incoming = take(core, app, transaction, request, source, dialog);
+  core.crowd.join(incoming);
   if (dialog) begin(core, dialog, incoming);
   announceNew(app, incoming.id, request, source);
 }
@@ -199,6 +208,7 @@ function take(
 /** Finally answered or given up: the application can say nothing more about it, and what it did not begin is gone. */
 export function release(core: Core, incoming: Incoming): void {
   core.incoming.delete(incoming.id);
+  core.crowd.leave(incoming);
   incoming.app.incoming.delete(incoming);
   core.alarms.clear(`silent ${incoming.id}`);
   relent(core, incoming);

@@ -61,6 +61,7 @@ function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, 
   if (response.status === 100) return;
   if (outgoing.final !== undefined) return repeated(core, outgoing, response, source);
   if (isOutOfTurn(outgoing, response)) return;
+  if (outgoing.initial && outgoing.app) core.crowd.know(source);
   if (outgoing.initial) learn(outgoing, response, source);
   else if (outgoing.dialog && response.status < 300) retarget(outgoing, outgoing.dialog, response, source);
   expectPrack(outgoing, response);

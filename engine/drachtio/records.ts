@@ -6,6 +6,7 @@ import type { Alarms } from '../sip/timers.ts';
 import type { SentRequest } from '../sip/sent-request.ts';
 import type { ServerTransaction } from '../sip/transactions/server.ts';
 import type { App, Apps } from './app.ts';
+import type { Crowd } from './crowd.ts';
 import type { Dialogs } from './dialogs.ts';
 import type { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import type { RegisteredContacts } from './registered.ts';
@@ -106,6 +107,7 @@ export interface Core {
   registered: RegisteredContacts;
   proxied: ProxiedDialogs;
   incoming: Map<string, Incoming>;
+  crowd: Crowd;
   outgoing: Map<string, Outgoing>;
   alarms: Alarms;
   /** What session timers do when they ring. */

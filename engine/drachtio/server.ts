@@ -7,6 +7,7 @@ import { Alarms, type SipTimers } from '../sip/timers.ts';
 import { AdminListener, type AdminConfig } from './admin.ts';
 import { announceLost } from './announce.ts';
 import { Apps } from './app.ts';
+import { Crowd } from './crowd.ts';
 import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
 import type { Core, Incoming, Outgoing } from './records.ts';
@@ -50,7 +51,7 @@ export interface SipServer {
   ports: ExtraPorts;
   adminPort: number;
   stop(): Promise<void>;
-  stats(): { dialogs: number; transactions: number; connections: number; apps: number };
+  stats(): { dialogs: number; transactions: number; connections: number; apps: number; turned_away: number };
 }
 
 const GRACE_MS = 3000;
@@ -86,6 +87,7 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
     ...stack.stats(),
     dialogs: core.dialogs.size,
     apps: core.apps.size,
+    turned_away: core.crowd.turnedAway,
   });
   return { port: stack.addresses[0]?.port ?? config.port, ports: extraPorts(stack), adminPort, stop, stats };
 }
@@ -100,7 +102,7 @@ function extraPorts(stack: SipStack): ExtraPorts {
 function newCore(stack: SipStack, config: SipServerConfig): Core {
   const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
-    proxied: new ProxiedDialogs(),
+    ...{ proxied: new ProxiedDialogs(), crowd: new Crowd() },
     ...{ incoming: new Map<string, Incoming>(), outgoing: new Map<string, Outgoing>(), alarms: new Alarms() },
     minSessionSeconds: config.minSessionSeconds ?? MIN_SESSION_SECONDS,
     orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,

@@ -20,6 +20,8 @@ export class BanList {
   #timer: NodeJS.Timeout | undefined;
   /** Messages dropped so far. */
   dropped = 0;
+  /** Called when sources were banned that were not before. */
+  onBan: () => void = () => undefined;
 
   constructor(url: string, log: SipLog) {
     this.#url = new URL(url);
@@ -35,11 +37,15 @@ export class BanList {
     this.#timer = undefined;
   }
 
+  has(address: string): boolean {
+    return this.#banned.size > 0 && this.#banned.has(sourceOf(address));
+  }
+
   /** True when a message from there is to be dropped. */
   drops(address: string): boolean {
-    if (this.#banned.size === 0 || !this.#banned.has(sourceOf(address))) return false;
-    this.dropped++;
-    return true;
+    const banned = this.has(address);
+    if (banned) this.dropped++;
+    return banned;
   }
 
   /** A message from there could not be read. */
@@ -49,6 +55,12 @@ export class BanList {
     this.#malformed.set(source, (this.#malformed.get(source) ?? 0) + 1);
   }
 
+  #set(sources: string[]): void {
+    const before = this.#banned;
+    this.#banned = new Set(sources);
+    if (sources.some(source => !before.has(source))) this.onBan();
+  }
+
   async #look(): Promise<void> {
     this.#timer = setTimeout(() => void this.#look(), LOOK_MS).unref();
     const counted = [...this.#malformed];
@@ -56,7 +68,7 @@ export class BanList {
     const reports = counted.map(([source, count]) => ['HINCRBY', KEYS.malformed, source, String(count)]);
     try {
       const answers = await askRedis(this.#url, [...reports, ['SMEMBERS', KEYS.banned]]);
-      this.#banned = new Set((answers.at(-1) as string[] | undefined) ?? []);
+      this.#set((answers.at(-1) as string[] | undefined) ?? []);
     } catch (error) {
       this.#log.debug({ err: error }, 'the list of banned sources could not be read');
     }

@@ -109,6 +109,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.timers = { ...defaultTimers, ...options.timers };
     this.#log = options.log ?? silentLog;
     this.#bans = options.bans;
+    if (options.bans) options.bans.onBan = () => this.#forgetBanned();
     const closed = (peer: Hop): void => void this.emit('closed', peer);
     const hear = { receive: this.#received.bind(this), closed, patienceMs: 64 * this.timers.T1 };
     this.#layer = new TransportLayer(options.listeners, hear, options);
@@ -261,6 +262,11 @@ export class SipStack extends EventEmitter<StackEvents> {
     const broken = parsed.message;
     if (broken && isRequest(broken) && broken.method !== 'ACK' && headerOf(broken, 'via') !== undefined)
       this.#refuse(broken, source, parsed.status);
+  }
+
+  /** What a banned source asked before it was is neither answered nor remembered, but for calls that have begun. */
+  #forgetBanned(): void {
+    for (const one of [...this.#servers.values()]) if (!one.served && this.#bans?.has(one.source.address)) one.end();
   }
 
   /** A stateless answer (RFC 3261 8.2.7). */

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import Mrf, { type MediaServer } from 'drachtio-fsmrf';
+import Mrf, { type Endpoint, type MediaServer } from 'drachtio-fsmrf';
 import type { ServerAddress } from '../config.ts';
 import type { Log } from '../log.ts';
 import type { SipServers } from '../sip/servers.ts';
@@ -12,6 +12,7 @@ import { ASKED_BY, type AddressFamily, type OfferKind } from './offer-kind.ts';
 import { isSecure } from './sdp.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
+const ENDPOINT_DEADLINE_MS = 5000;
 const RETRY_MS = [250, 500, 1000, 2000];
 
 interface Slot {
@@ -31,10 +32,18 @@ export class MediaServers extends EventEmitter {
   readonly #sip: SipServers;
   readonly #log: Log;
   readonly #listenHost: string;
+  readonly #patienceMs: number;
   #turn = 0;
   #stopped = false;
 
-  constructor(addresses: ServerAddress[], listenHost: string, sip: SipServers, log: Log) {
+  /** @param patienceMs how long a media server may take to make an endpoint */
+  constructor(
+    addresses: ServerAddress[],
+    listenHost: string,
+    sip: SipServers,
+    log: Log,
+    patienceMs = ENDPOINT_DEADLINE_MS,
+  ) {
     super();
     this.#slots = addresses.map(address => {
       const name = `${address.host}:${address.port}`;
@@ -43,6 +52,7 @@ export class MediaServers extends EventEmitter {
     this.#sip = sip;
     this.#log = log;
     this.#listenHost = listenHost;
+    this.#patienceMs = patienceMs;
   }
 
   /** Connects to all; resolves when at least one is ready. */
@@ -78,7 +88,7 @@ export class MediaServers extends EventEmitter {
     const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
     const reached = family === 'ipv6' && slot.server.hasCapability(['ipv6', 'udp']) ? { family } : {};
     const options = { ...plainOffer, ...reached, headers: ASKED_BY[kind] };
-    const made = await withDeadline(slot.server.createEndpoint(options), 5000, 'create endpoint');
+    const made = await inTime(slot.server.createEndpoint(options), this.#patienceMs);
     const endpoint = new MediaEndpoint(made, slot.name, this.#log, to => openLink(this, slot.name, to));
     slot.endpoints.add(endpoint);
     void endpoint.over.then(() => slot.endpoints.delete(endpoint));
@@ -170,6 +180,14 @@ function untilSilent(server: MediaServer): Promise<void> {
       resolve();
     }, WATCH_MS);
     timer.unref();
+  });
+}
+
+/** An endpoint that comes when nobody waits for it any more goes back: its leg is the media server's, and would stay. */
+function inTime(making: Promise<Endpoint>, patienceMs: number): Promise<Endpoint> {
+  return withDeadline(making, patienceMs, 'create endpoint').catch((error: unknown) => {
+    making.then(late => late.destroy()).catch(() => undefined); // it never came to be, or its server is gone
+    throw error;
   });
 }
 

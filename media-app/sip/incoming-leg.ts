@@ -35,6 +35,7 @@ export class IncomingLeg extends Leg {
     this.#mediaServer = media.pick(mediaServer);
     this.capture.follow(request.get('call-id') ?? '');
     request.on('cancel', () => this.#onCancel());
+    this.once('released', () => this.#drop());
   }
 
   /** Settled before it has media, so that whoever is rung for it is rung from there. */
@@ -88,7 +89,6 @@ export class IncomingLeg extends Leg {
   protected override async refuse(cause: ReleaseCause): Promise<void> {
     const headers = { Reason: reasonHeader(cause) };
     if (!this.#response.finalResponseSent) this.#response.send(sipStatusOfCause(cause), { headers });
-    this.#drop();
     this.finish(cause);
   }
 
@@ -101,7 +101,6 @@ export class IncomingLeg extends Leg {
 
   #onCancel(): void {
     this.#canceled = true;
-    this.#drop();
     this.finish('normal_clearing');
   }
 

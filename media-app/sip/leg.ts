@@ -181,8 +181,9 @@ export abstract class Leg extends EventEmitter<LegEvents> {
     if (!dialog.connected) this.finish('normal_clearing');
   }
 
-  /** Takes an endpoint, in place of the one before if there was. */
+  /** Takes an endpoint, in place of the one before if there was; one that comes when the leg is over goes back. */
   protected use(endpoint: MediaEndpoint): void {
+    if (this.#released) return void endpoint.destroy();
     this.endpoint?.removeAllListeners();
     void this.endpoint?.destroy();
     this.endpoint = endpoint;

@@ -125,6 +125,18 @@ export const askOnce = (
     });
   });
 
+/** drachtio-srf's own connections, by what it holds for each. */
+interface Agent {
+  mapServer: Map<unknown, { pendingNetworkInvites: Map<string, unknown> }>;
+}
+
+/** Lets go of a request that gets no answer: drachtio-srf keeps an INVITE until it is answered. */
+export const leaveUnanswered = (request: SipRequest): void => {
+  const { agent, socket } = request as unknown as { agent: Agent; socket: unknown };
+  if (request.method === 'INVITE')
+    agent.mapServer.get(socket)?.pendingNetworkInvites.delete(request.get('call-id') ?? '');
+};
+
 /** How often a SIP server is asked whether it is there, and how often in a row it may fail to answer. */
 const PING_MS = 1000;
 const UNANSWERED_PINGS = 4;

@@ -1,201 +1,48 @@
-import { connect } from 'node:net';
-import { readFileSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import { newId } from '#contract/ids';
 import { CarrierDesk, OWN_NUMBER } from '../../test/support/carrier.ts';
 import { Office, type PhoneAccount } from '../../test/support/office.ts';
 import { startStack, type Stack } from '../../test/support/stack.ts';
-import { Stranger } from '../../test/support/stranger.ts';
-import { type Target, type Wave, WAVES } from './attack-waves.ts';
+import { installPackages } from '../start/install.ts';
+import { Campaign, type CampaignPlan } from './attack-campaign.ts';
+import { type Memory, memoryOf, readableHeap } from './attack-memory.ts';
+import { hasSipp } from './attack-sipp.ts';
+import { timeRefusals } from './attack-timing.ts';
 import { Victims } from './attack-victims.ts';
+import type { Target } from './attack-waves.ts';
+import { engineAccount } from './engine-account.ts';
 import { percentile } from './figures.ts';
 
-/** Turns of an address that stays below the measure of the guard, like one of a thousand captured machines. */
-const QUIET_TURNS = 6;
-const AT_ONCE = 24;
-/** What may never succeed. */
-const FORBIDDEN = WAVES.filter(wave => !wave.open);
-/** How much a process may grow, MB; and how much in the second half, if that is no less than in the first. */
-const MOST_GROWTH = { at_all: 600, steadily: 150 };
-/**
- * V8 leaves garbage lying as long as there is room, so that growth says nothing. With a small heap a process that held what
- * strangers send would die of it.
- */
+/** How much a process may grow, MB: resident in all, and what its heap holds in a campaign after the first. */
+const MOST_GROWTH = { resident: 600, heap_later: 8 };
+/** With a small heap a process that held what strangers send would die of it. */
 const HEAP_MB = 160;
-const FORGOTTEN_MS = 60_000;
-/** So many standard errors apart two distributions are not the same. */
-const TELLING = 4;
+/** RFC 3261 64*T1, twice, and a little: by then nothing of an attack is remembered. */
+const FORGOTTEN_MS = 75_000;
+/** Transactions of the house itself, such as OPTIONS to its phones. */
+const AT_REST = 5;
 
 /** What came of an attack: figures, and what must not have happened, a sentence each. */
 export interface AttackResult {
   messages: number;
   addresses: number;
+  /** How many messages strangers heard, and the bytes both ways. */
+  heard: number;
+  bytes: { sent: number; heard: number };
+  /** Calls of sipp, none of which was acknowledged. */
+  never_acked: number;
   /** Final answers by wave and `method status`. */
   answers: Map<string, Map<string, number>>;
   setups: { before: number[]; during: number[] };
   registrations: number;
   timing: Record<string, number[]>;
-  memory: { name: string; before: number; half: number; after: number }[];
+  /** By process: before, and after each campaign. */
+  memory: Map<string, Memory[]>;
   bans: number;
+  /** Requests that the engine dropped because of a ban, and those of a crowd that it turned away. */
+  dropped: number;
+  turned_away: number;
   breaches: string[];
 }
-
-/** Strangers at many addresses, each with one kind of attack, until `most` messages are sent. */
-class Campaign {
-  messages = 0;
-  addresses = 0;
-  readonly answers = new Map<string, Map<string, number>>();
-  readonly breaches: string[] = [];
-  readonly #target: Target;
-  readonly #most: number;
-  readonly #halfway: () => void;
-  readonly #turns = new Map(WAVES.map(wave => [wave, 0]));
-
-  /** @param halfway called when half of the messages are out */
-  constructor(target: Target, most: number, halfway: () => void) {
-    this.#target = target;
-    this.#most = most;
-    this.#halfway = halfway;
-  }
-
-  async run(): Promise<void> {
-    const attackers = Array.from({ length: AT_ONCE }, (_, at) => (at % 3 === 0 ? this.#loud() : this.#quiet()));
-    await Promise.all(attackers);
-  }
-
-  /** Addresses that stay below the measure of the guard, like those of a thousand captured machines. */
-  async #quiet(): Promise<void> {
-    while (this.messages < this.#most)
-      await this.#from(WAVES, async (one, wave) => {
-        for (let turn = 0; turn < QUIET_TURNS; turn++) await this.#turn(one, wave);
-      });
-  }
-
-  /** Addresses that do not care, and wait for nothing; most of what they send is never answered. */
-  async #loud(): Promise<void> {
-    const turns = Math.max(20, this.#most / 200);
-    while (this.messages < this.#most)
-      await this.#from(FORBIDDEN, async (one, wave) => {
-        await this.#overTcp(one.address);
-        const asked: unknown[] = [];
-        for (let turn = 0; turn < turns && this.messages < this.#most; turn++) {
-          asked.push(this.#turn(one, wave));
-          await wait(4);
-        }
-        await Promise.all(asked);
-      });
-  }
-
-  /** A stranger at an address that nobody had, with the attack that is most behind its share. */
-  async #from(waves: readonly Wave[], act: (one: Stranger, wave: Wave) => Promise<void>): Promise<void> {
-    const behind = (wave: Wave): number => (this.#turns.get(wave) ?? 0) / wave.share;
-    const wave = waves.reduce((least, each) => (behind(each) < behind(least) ? each : least));
-    const one = await Stranger.start(this.#newAddress(), this.#target.server, text => this.#heard(wave, text));
-    const send = one.throw.bind(one);
-    one.throw = data => {
-      this.messages += 1;
-      if (this.messages === Math.floor(this.#most / 2)) this.#halfway();
-      send(data);
-    };
-    await act(one, wave).finally(() => one.close());
-  }
-
-  #turn(one: Stranger, wave: Wave): unknown {
-    const count = this.#turns.get(wave) ?? 0;
-    this.#turns.set(wave, count + 1);
-    return wave.turn(one, count, this.#target);
-  }
-
-  #newAddress(): string {
-    const at = (this.addresses += 1);
-    return `127.${10 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`;
-  }
-
-  /** A connection that claims a body of a gigabyte, one whose header never ends, and one that says nothing. */
-  async #overTcp(localAddress: string): Promise<void> {
-    const { host, port } = this.#target.server;
-    const starts = [`INVITE sip:a@b SIP/2.0\r\nContent-Length: 999999999\r\n\r\n`, `OPTIONS sip:b SIP/2.0\r\nX: `, ''];
-    await Promise.all(
-      starts.map(async start => {
-        const socket = connect({ host, port, localAddress });
-        socket.on('error', () => undefined); // closing us is the right answer
-        this.messages += 1;
-        socket.write(start);
-        for (let n = 0; start && n < 20 && socket.writable; n++) {
-          socket.write('a'.repeat(8_000));
-          await wait(2);
-        }
-        socket.destroy();
-      }),
-    );
-  }
-
-  #heard(wave: Wave, text: string): void {
-    const status = Number(/^SIP\/2\.0 (\d{3})/.exec(text)?.[1] ?? 0);
-    const method = /^cseq: *\d+ (\w+)/im.exec(text)?.[1] ?? '';
-    const name = `${method} ${status}`;
-    const counts = this.answers.get(wave.name) ?? new Map<string, number>();
-    this.answers.set(wave.name, counts.set(name, (counts.get(name) ?? 0) + 1));
-    const harmless = status === 100 || status >= 300 || method === 'OPTIONS' || method === 'CANCEL' || wave.open;
-    if (!harmless) this.breaches.push(`${wave.name}: a stranger was answered ${text.split('\r\n')[0]} to ${method}`);
-  }
-}
-
-const KNOWN = 'a known user';
-
-/** A process's resident memory in MB. */
-const residentMb = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-
-const memoryOf = ({ processes, stores }: Stack): Map<string, number> =>
-  new Map([
-    ['engine', residentMb(processes.engine.pid)],
-    ['media-app', residentMb(processes.mediaApp[0]?.pid ?? 0)],
-    ['control-api', residentMb(processes.controlApi.pid)],
-    ['redis', residentMb(stores.redis.pid)],
-  ]);
-
-const isBloated = ({ before, half, after }: AttackResult['memory'][number]): boolean => {
-  const [first, second] = [half - before, after - half];
-  return after - before > MOST_GROWTH.at_all || (second > first && second > MOST_GROWTH.steadily);
-};
-
-/** How long refusals take, by who was guessed; the answers have to be the same. */
-const timeRefusals = async (target: Target, samples: number): Promise<[Record<string, number[]>, string[]]> => {
-  const { realm, victim, server, domain } = target;
-  const kinds: [name: string, username: string, realm: string][] = [
-    [KNOWN, victim, realm],
-    ['an unknown user', '4711', realm],
-    ['an unknown customer', victim, `zzzz.reg.${domain}`],
-  ];
-  const times: Record<string, number[]> = {};
-  const breaches: string[] = [];
-  for (let sample = 0, one: Stranger | undefined; sample < samples; sample++) {
-    if (sample % 2 === 0) {
-      one = await Stranger.start(`127.200.${sample >> 8}.${sample & 255}`, server);
-      await one.ask({ method: 'OPTIONS', uri: `sip:${domain}` }); // the first of a socket takes longer
-    }
-    for (const [name, username, host] of [...kinds.slice(sample % 3), ...kinds.slice(0, sample % 3)]) {
-      const request = { method: 'REGISTER', uri: `sip:${host}`, from: `<sip:${username}@${host}>` };
-      const answer = await one?.attempt(request, { username, password: 'wrong' });
-      if (answer?.status !== 403) breaches.push(`${name} with a wrong password was told ${answer?.status}, not 403`);
-      (times[name] ??= []).push(answer?.ms ?? 0);
-    }
-    if (sample % 2) one?.close();
-  }
-  return [times, [...breaches, ...tellingTimes(times)]];
-};
-
-/** Pairs of kinds that can be told apart by the clock (Mann and Whitney's test). */
-const tellingTimes = (times: Record<string, number[]>): string[] => {
-  const { [KNOWN]: known = [], ...others } = times;
-  return Object.entries(others).flatMap(([name, other]) => {
-    const wins = known.reduce((sum, a) => sum + other.reduce((n, b) => n + (a > b ? 1 : a === b ? 0.5 : 0), 0), 0);
-    const size = known.length * other.length;
-    const apart = (wins - size / 2) / Math.sqrt((size * (known.length + other.length + 1)) / 12);
-    return Math.abs(apart) > TELLING ? [`${name} is told by the clock, ${apart.toFixed(1)} standard errors`] : [];
-  });
-};
 
 const account = async (stack: Stack, extension: string): Promise<PhoneAccount & { direct_hash: string }> => {
   const password = newId();
@@ -204,74 +51,151 @@ const account = async (stack: Stack, extension: string): Promise<PhoneAccount & 
   return { ...made.body, password };
 };
 
-/** Attacks the SIP side of a stack with `count` messages while honest phones use it. */
-export const attack = async (stack: Stack, desk: CarrierDesk, count: number): Promise<AttackResult> => {
+interface Siege {
+  stack: Stack;
+  victims: Victims;
+  target: Target;
+  memory: Map<string, Memory[]>;
+  campaigns: Campaign[];
+}
+
+const prepare = async (stack: Stack, desk: CarrierDesk, office: Office): Promise<Siege> => {
+  const [own, door] = [await account(stack, '1666'), await account(stack, '1777')];
+  const victims = await Victims.start(office, desk, door);
+  const target: Target = {
+    domain: 'trunkline.localhost',
+    realm: door.domain_name,
+    server: stack.sip,
+    victim: '1001',
+    own,
+    sniffed: victims.sniffed(),
+    direct: door.direct_hash,
+  };
+  return { stack, victims, target, memory: new Map(), campaigns: [] };
+};
+
+const readMemory = async ({ stack, memory }: Siege): Promise<void> => {
+  for (const [name, now] of await memoryOf(stack)) memory.set(name, [...(memory.get(name) ?? []), now]);
+};
+
+const accountOf = ({ processes, logs }: Stack): Promise<Record<string, number>> =>
+  engineAccount(processes.engine.pid, logs);
+
+/** Waits until the engine has forgotten an attack, or the time for it is over. */
+const forgotten = async (stack: Stack): Promise<void> => {
+  for (const until = Date.now() + FORGOTTEN_MS; Date.now() < until;) {
+    const { transactions = 0, dialogs = 0 } = await accountOf(stack);
+    if (transactions <= AT_REST && dialogs === 0) return;
+    await new Promise(resolve => setTimeout(resolve, 1000));
+  }
+};
+
+/**
+ * Attacks the SIP side of a stack while honest phones use it; several times, if so wanted, each after the one before is
+ * forgotten.
+ */
+export const attack = async (stack: Stack, desk: CarrierDesk, plan: CampaignPlan, times = 1): Promise<AttackResult> => {
   const office = new Office(stack);
   try {
-    const [own, door] = [await account(stack, '1666'), await account(stack, '1777')];
-    const victims = await Victims.start(office, desk, door);
+    const siege = await prepare(stack, desk, office);
+    const { victims, target, campaigns } = siege;
     for (let n = 0; n < 5; n++) await victims.call('1002');
     const before = victims.setups.splice(0);
-    const target: Target = {
-      domain: 'trunkline.localhost',
-      realm: door.domain_name,
-      server: stack.sip,
-      victim: '1001',
-      own,
-      sniffed: victims.sniffed(),
-      direct: door.direct_hash,
-    };
-    const memory = memoryOf(stack);
-    let half = memory;
-    const campaign = new Campaign(target, count, () => (half = memoryOf(stack)));
-    victims.run();
-    await campaign.run();
-    await victims.stop();
-    const [timing, told] = await timeRefusals(target, Math.max(20, Math.min(200, Math.floor(count / 100))));
-    const after = memoryOf(stack);
-    const grown = [...memory].map(([name, before]) => ({
-      ...{ name, before, half: half.get(name) ?? 0, after: after.get(name) ?? 0 },
-    }));
-    return {
-      messages: campaign.messages,
-      addresses: campaign.addresses,
-      answers: campaign.answers,
-      setups: { before, during: victims.setups },
-      registrations: victims.registrations,
-      timing,
-      memory: grown,
-      bans: stack.logs().filter(line => line.includes('"msg":"banned"')).length,
-      breaches: [
-        ...new Set([...campaign.breaches, ...(await victims.breaches()), ...told]),
-        ...victims.failures.map(failure => `a phone of the house was harmed: ${failure}`),
-        ...(victims.setups.length ? [] : ['no phone of the house called']),
-        ...grown.filter(isBloated).map(one => `${one.name} grew from ${one.before.toFixed(0)} to ${one.after.toFixed(0)} MB`), // prettier-ignore
-      ],
-    };
+    await readMemory(siege);
+    for (let nth = 0; nth < times; nth++) {
+      const campaign = new Campaign(target, plan, nth);
+      campaigns.push(campaign);
+      victims.run();
+      await campaign.run();
+      await victims.stop();
+      if (times > 1) await forgotten(stack);
+      await readMemory(siege);
+    }
+    const [timing, told] = await timeRefusals(target, Math.max(20, Math.min(200, Math.floor(plan.messages / 100))));
+    const breaches = [...campaigns.flatMap(one => one.breaches), ...(await victims.breaches()), ...told];
+    return { ...(await resultOf(siege)), setups: { before, during: victims.setups }, timing, breaches: breachesOf(siege, breaches) }; // prettier-ignore
   } finally {
     await office.close();
   }
+};
+
+const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+const resultOf = async ({
+  stack,
+  victims,
+  campaigns,
+  memory,
+}: Siege): Promise<Omit<AttackResult, 'setups' | 'timing' | 'breaches'>> => {
+  // prettier-ignore
+  const answers: AttackResult['answers'] = new Map();
+  for (const [wave, counts] of campaigns.flatMap(one => [...one.answers])) {
+    const all = answers.get(wave) ?? new Map<string, number>();
+    for (const [name, count] of counts) all.set(name, (all.get(name) ?? 0) + count);
+    answers.set(wave, all);
+  }
+  const { dropped = 0, turned_away = 0 } = await accountOf(stack);
+  return {
+    messages: sum(campaigns.map(one => one.messages)),
+    addresses: sum(campaigns.map(one => one.addresses)),
+    heard: sum(campaigns.map(one => one.heard)),
+    bytes: { sent: sum(campaigns.map(one => one.bytes.sent)), heard: sum(campaigns.map(one => one.bytes.heard)) },
+    never_acked: sum(campaigns.map(one => one.neverAcked)),
+    ...{ answers, memory, dropped, turned_away },
+    registrations: victims.registrations,
+    bans: stack.logs().filter(line => line.includes('"msg":"banned"')).length,
+  };
+};
+
+const breachesOf = ({ victims, memory }: Siege, breaches: string[]): string[] => [
+  ...new Set(breaches),
+  ...victims.failures.map(failure => `a phone of the house was harmed: ${failure}`),
+  ...(victims.setups.length ? [] : ['no phone of the house called']),
+  ...[...memory].flatMap(([name, readings]) => bloat(name, readings)),
+];
+
+const bloat = (name: string, readings: Memory[]): string[] => {
+  const [first, second, last] = [readings[0], readings[1], readings.at(-1)];
+  if (!first || !second || !last) return [`nothing is known of the memory of ${name}`];
+  const grown = last.resident - first.resident;
+  const later = last.heap - second.heap; // of one campaign alone, or without inspector, nothing
+  return [
+    ...(grown > MOST_GROWTH.resident ? [`${name} grew by ${grown.toFixed(0)} MB`] : []),
+    ...(later > MOST_GROWTH.heap_later ? [`the heap of ${name} holds ${later.toFixed(0)} MB more after another campaign`] : []), // prettier-ignore
+  ];
 };
 
 const spread = (samples: number[]): string =>
   `median ${percentile(samples, 0.5).toFixed(2)} ms, 9 of 10 below ${percentile(samples, 0.9).toFixed(2)} ms`;
 
 const report = (result: AttackResult, seconds: number): void => {
-  const { messages, addresses, setups, memory, breaches } = result;
-  console.log(
-    `attack: ${messages} messages from ${addresses} addresses in ${seconds.toFixed(0)} s, ${result.bans} bans`,
-  );
+  const { messages, addresses, heard, bytes, setups, breaches, dropped, turned_away } = result;
+  console.log(`attack: ${messages} messages from ${addresses} addresses in ${seconds.toFixed(0)} s; ${result.bans} bans, ${dropped} messages of banned sources dropped, ${turned_away} of a crowd turned away`); // prettier-ignore
   for (const [wave, counts] of result.answers)
     console.log(`${wave.padEnd(26)} ${[...counts].sort(([, a], [, b]) => b - a).map(([name, n]) => `${name}: ${n}`).join(', ')}`); // prettier-ignore
-  console.log(`\nphones of the house: ${setups.during.length} calls, ${result.registrations} registrations`);
+  console.log(`\nstrangers heard ${heard} messages: ${(heard / messages).toFixed(2)} for each of theirs, ${(bytes.heard / bytes.sent).toFixed(2)} bytes for each byte`); // prettier-ignore
+  const unacked = result.answers.get('sipp never-acked');
+  if (unacked) console.log(`INVITEs that were never acknowledged: ${result.never_acked}, answered by ${sum([...unacked.values()])} messages`); // prettier-ignore
+  console.log(`phones of the house: ${setups.during.length} calls, ${result.registrations} registrations`);
   console.log(`  setup before         ${spread(setups.before)}`);
   console.log(`  setup during         ${spread(setups.during)}`);
   console.log('a wrong password, refused for');
   for (const [name, samples] of Object.entries(result.timing)) console.log(`  ${name.padEnd(20)} ${spread(samples)}`);
-  console.log('memory, MB: before, at half, after');
-  for (const { name, before, half, after } of memory) console.log(`  ${name.padEnd(20)} ${before.toFixed(0)} ${half.toFixed(0)} ${after.toFixed(0)}`); // prettier-ignore
+  reportMemory(result);
   for (const breach of breaches.slice(0, 20)) console.log(`breach: ${breach}`);
   console.log(`\n${breaches.length} breaches`);
+};
+
+const reportMemory = ({ memory, messages }: AttackResult): void => {
+  const cells = (numbers: number[]): string => numbers.map(one => one.toFixed(1).padStart(7)).join('');
+  console.log('memory, MB: before and after each campaign; and how much 10,000 messages of each took');
+  for (const [name, readings] of memory)
+    for (const what of ['resident', 'heap'] as const) {
+      const now = readings.map(one => one[what]);
+      const steps = now.slice(1).map((one, at) => one - (now[at] ?? 0));
+      const each = steps.map(step => (step / messages) * steps.length * 10_000);
+      if (!Number.isNaN(now[0])) console.log(`  ${`${name} ${what}`.padEnd(22)}${cells(now)}   ${cells(each)}`);
+    }
 };
 
 /** What the SIP server still holds when every transaction of the attack has timed out (RFC 3261 64*T1), a sentence each. */
@@ -280,18 +204,22 @@ const leftovers = async (stack: Stack): Promise<string[]> => {
   for (;;) {
     const held = await stack.holds();
     if (held.length === 0 || Date.now() > deadline) return held.map(what => `the engine never let go of ${what}`);
-    await wait(1000);
+    await new Promise(resolve => setTimeout(resolve, 1000));
   }
 };
 
-/** `npm run bench -- attack [messages]`: strangers against a server of its own; fails when they got anywhere. */
+/**
+ * `npm run bench -- attack [messages]`: strangers against a server of its own, by script and by sipp, twice; fails when they
+ * got anywhere, or the second time takes more memory.
+ */
 export const attackBench = async (count = 50_000): Promise<void> => {
-  const stack = await startStack({ env: { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` } });
+  if (!hasSipp()) await installPackages(['sip-tester'], console.log);
+  const stack = await startStack({ env: readableHeap(HEAP_MB) });
   const desk = await CarrierDesk.open(stack);
   await desk.standIn(OWN_NUMBER);
   try {
     const began = performance.now();
-    const result = await attack(stack, desk, count);
+    const result = await attack(stack, desk, { messages: count, sipp: true }, 2);
     const seconds = (performance.now() - began) / 1000;
     result.breaches.push(...(await leftovers(stack)));
     report(result, seconds);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startStack } from '../../test/support/stack.ts';
+import { engineAccount } from './engine-account.ts';
 import { startBare } from './systems.ts';
 
 /** Figures by name, such as `engine dialogs` or `media-app MB`. */
@@ -35,13 +35,8 @@ const processHolds = (name: string, pid: number): Reading => {
   };
 };
 
-/** What the engine says it holds; it writes that to its log on SIGUSR2. */
 const engineHolds = async (pid: number, lines: () => readonly string[]): Promise<Reading> => {
-  const told = (): string[] => lines().filter(line => line.includes('"msg":"holds"'));
-  const before = told().length;
-  process.kill(pid, 'SIGUSR2');
-  while (told().length === before) await pause(20);
-  const said = JSON.parse(/\{.*\}/.exec(told().at(-1) ?? '')?.[0] ?? '{}') as Reading;
+  const said = await engineAccount(pid, lines);
   return {
     ...Object.fromEntries(COUNTS.map(name => [`engine ${name}`, said[name] ?? NaN])),
     ...Object.fromEntries(Object.entries(KEPT).map(([name, title]) => [`engine ${title}`, said[name] ?? NaN])),

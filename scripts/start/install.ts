@@ -72,7 +72,11 @@ export const installPrograms = async (
   note: (text: string) => void,
 ): Promise<void> => {
   const packages = missingPackages(settings);
-  if (packages.length === 0) return;
+  if (packages.length > 0) await installPackages(packages, note);
+};
+
+/** Installs packages from Debian. Throws a StartError that names them and the command when it may not. */
+export const installPackages = async (packages: readonly string[], note: (text: string) => void): Promise<void> => {
   const command = `apt-get install -y --no-install-recommends ${packages.join(' ')}`;
   if (findProgram('apt-get') === undefined)
     throw new StartError(

@@ -15,7 +15,7 @@ describe('an attack of two thousand messages', function () {
     stack = await startStack();
     desk = await CarrierDesk.open(stack);
     await desk.standIn(OWN_NUMBER);
-    result = await attack(stack, desk, 2000);
+    result = await attack(stack, desk, { messages: 2000 });
   });
   after(async () => {
     await desk.clear();

@@ -108,6 +108,18 @@ describe('the guard', function () {
     assert.equal((await banned(one)).reason, 'scanner');
   });
 
+  it('calls of a tool that only scans leave nothing behind, neither early dialogs nor answers that come later', async () => {
+    const one = await stranger();
+    const calls = Array.from({ length: 20 }, (_, n) => ({ method: 'INVITE', uri: `sip:${100 + n}@${realm}` }));
+    for (const call of calls) one.throw(one.write({ ...call, lines: ['User-Agent: friendly-scanner'] }));
+    await banned(one);
+    await eventually('nothing', () => stack.holds(), held => held.length === 0); // prettier-ignore
+    assert.deepEqual(
+      one.heard.filter(text => !text.startsWith('SIP/2.0 100 ')),
+      [],
+    );
+  });
+
   it('a source is one over TCP and UDP: its connection gets no answer any more, nor do its datagrams', async () => {
     const one = await stranger();
     const socket = connect({ ...stack.sip, localAddress: one.address });

@@ -1,7 +1,7 @@
 import type { Source } from '../hop.ts';
 import { headerOf, responseTo, type SipRequest, type SipResponse } from '../message.ts';
 import type { Remains } from './afterlife.ts';
-import { isChallenge, ServerTransaction } from './server.ts';
+import { ServerTransaction } from './server.ts';
 
 type State = 'proceeding' | 'completed' | 'accepted' | 'terminated';
 
@@ -15,7 +15,8 @@ const TRYING_MS = 200;
 export class InviteServerTransaction extends ServerTransaction {
   #state: State = 'proceeding';
   #waiting = false;
-  #provisional = false;
+  /** The highest status that was sent. */
+  #said = 0;
   #taggedTo: string | undefined;
 
   get answered(): boolean {
@@ -25,6 +26,10 @@ export class InviteServerTransaction extends ServerTransaction {
   /** A 2xx is out; the ACK may or may not have come. */
   get accepted(): boolean {
     return this.#state === 'accepted';
+  }
+
+  override get served(): boolean {
+    return this.#said > 100 && this.#said < 300;
   }
 
   /** The To value of the responses sent so far, tag included. */
@@ -39,24 +44,31 @@ export class InviteServerTransaction extends ServerTransaction {
   respond(response: SipResponse): void {
     if (this.answered) return;
     this.alarms.clear('100');
-    this.#provisional ||= response.status < 200;
+    const before = this.#said;
+    this.#said = response.status;
     this.complete(response);
     this.#taggedTo = headerOf(response, 'to');
-    if (isChallenge(response.status)) this.#challenge();
-    else if (response.status >= 300) this.#enter('completed', 'H');
-    else if (response.status >= 200) this.#enter('accepted', 'L');
-    if (this.#state === 'accepted') this.emit('accepted', response);
+    if (response.status >= 200 && response.status < 300) this.#accept(response);
     this.transmit(response);
+    if (response.status >= 300) this.#fail(before);
+  }
+
+  #accept(response: SipResponse): void {
+    this.#enter('accepted', 'L');
+    this.emit('accepted', response);
   }
 
   /**
-   * A stranger is not told again and again for half a minute, nor remembered so long (RFC 3261 26.3.2.4): one who has not
-   * heard a provisional response asks again itself, one who has gets a few repeats in case the challenge was lost.
+   * Whom nobody began to serve is a stranger as far as we know, and its address may be a third party's: such a one is not
+   * told again and again for half a minute, nor remembered so long. One that heard nothing yet asks again itself and hears
+   * the same, as without state (RFC 3261 8.2.7, 26.3.2.4); one that heard Trying does not, and gets a few repeats.
    */
-  #challenge(): void {
+  #fail(saidBefore: number): void {
+    if (saidBefore > 100) return this.#enter('completed', 'H');
     const { T1, T4 } = this.wire.timers;
     this.#state = 'completed';
-    if (!this.reliable && this.#provisional) this.#repeat(T1);
+    if (this.reliable || saidBefore === 0) return this.leave(this.reliable ? 0 : T4);
+    this.#repeat(T1);
     this.alarms.set('H', T4, () => this.end());
   }
 

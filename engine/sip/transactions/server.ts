@@ -47,6 +47,10 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   abstract retransmitted(): void;
   /** A final response has been sent. */
   abstract get answered(): boolean;
+  /** Its user has begun to serve it: more than Trying was said. What is refused before that is soon forgotten. */
+  get served(): boolean {
+    return false;
+  }
 
   /** Fills in what a response of the user's lacks. */
   protected complete(response: SipResponse): void {

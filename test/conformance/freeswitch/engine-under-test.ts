@@ -81,6 +81,8 @@ export const MrfClass = require('drachtio-fsmrf') as new (srf: Srf) => Mrf;
 
 const secret = randomUUID();
 const password = randomUUID();
+/** With which its admin port and its event socket are opened. */
+export const ENGINE_SECRETS = { secret, password };
 const nothing = (_fields: object, _text?: string): void => undefined;
 export const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing, fatal: nothing };
 

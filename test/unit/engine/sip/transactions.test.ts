@@ -160,25 +160,29 @@ describe('sip transactions of others', () => {
     transaction.end();
   });
 
-  it('a failure is repeated until the ACK, which nobody else hears', async () => {
+  it('a failure of a call that rang is repeated until the ACK, which nobody else hears', async () => {
     const transaction = invited();
     let heard = 0;
     transaction.on('ack', () => heard++);
-    transaction.respond(responseTo(transaction.request, 486));
-    await wire.until(3);
+    for (const status of [180, 486]) transaction.respond(responseTo(transaction.request, status));
+    await wire.until(8); // more than whom nobody served is told
     const ended = once(transaction, 'ended');
     transaction.acknowledged(request('ACK'), source());
     await ended;
     assert.equal(heard, 0);
   });
 
-  it('a challenge is said once and soon forgotten; a repeated request hears it again', async () => {
-    const transaction = invited();
-    const ended = once(transaction, 'ended');
-    transaction.respond(responseTo(transaction.request, 401));
-    transaction.retransmitted();
-    await ended;
-    assert.deepEqual(wire.sent, ['401', '401']);
+  for (const status of [401, 403, 404, 486])
+    it(`${status} to an INVITE that nobody began to serve is said once and soon forgotten; a repeated one hears it again`, async () => {
+      const transaction = invited();
+      const ended = once(transaction, 'ended', { signal: AbortSignal.timeout(100) }); // 64*T1 is 128 ms
+      transaction.respond(responseTo(transaction.request, status));
+      transaction.retransmitted();
+      await ended;
+      assert.deepEqual(wire.sent, [`${status}`, `${status}`]);
+    });
+
+  it('a challenge of another request is soon forgotten', async () => {
     const other = new NonInviteServerTransaction(request('REGISTER'), source(), wire);
     other.start();
     const over = once(other, 'ended') as Promise<[{ ms: number; answer: Buffer }]>;
@@ -188,14 +192,14 @@ describe('sip transactions of others', () => {
     assert.match(left.answer.toString(), /^SIP\/2\.0 401 /);
   });
 
-  it('a challenge behind a provisional response is repeated a few times, because nobody asks again', async () => {
-    const transaction = invited();
-    const ended = once(transaction, 'ended');
-    transaction.respond(responseTo(transaction.request, 100));
-    transaction.respond(responseTo(transaction.request, 407));
-    await ended;
-    assert(wire.sent.length >= 3 && wire.sent.length <= 5, wire.sent.join());
-  });
+  for (const status of [407, 404])
+    it(`${status} behind Trying is repeated a few times, because nobody asks again`, async () => {
+      const transaction = invited();
+      const ended = once(transaction, 'ended');
+      for (const said of [100, status]) transaction.respond(responseTo(transaction.request, said));
+      await ended;
+      assert(wire.sent.length >= 3 && wire.sent.length <= 5, wire.sent.join());
+    });
 
   it('a 2xx is repeated over UDP until the ACK, which is heard once', async () => {
     const transaction = invited();

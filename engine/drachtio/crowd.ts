@@ -1,0 +1,49 @@
+import type { Source } from '../sip/hop.ts';
+import type { Incoming } from './records.ts';
+
+/** So many requests of strangers an application may have before it that it has not said anything about. */
+export const MOST_STRANGERS = 200;
+/** Whoever proved who it is, or answered us, is no stranger for so long: as long as a registration may last. */
+const KNOWN_MS = 7_200_000;
+const MOST_KNOWN = 100_000;
+
+/**
+ * The crowd before the door. When applications lag behind, requests of strangers are turned away before their line gets so
+ * long that phones and carriers, who are always let in, would give up waiting behind them.
+ */
+export class Crowd {
+  readonly #waiting = new Set<Incoming>();
+  /** Until when by address, in the order in which they were last known. */
+  readonly #known = new Map<string, number>();
+  /** Requests that were turned away so far. */
+  turnedAway = 0;
+
+  /** Whether a new request from there has to be turned away. */
+  isFull(source: Source): boolean {
+    if (this.#waiting.size < MOST_STRANGERS || this.#knows(source)) return false;
+    this.turnedAway += 1;
+    return true;
+  }
+
+  /** It waits for an application from now on, until it leaves. */
+  join(incoming: Incoming): void {
+    if (!this.#knows(incoming.source)) this.#waiting.add(incoming);
+  }
+
+  /** The application has said something, or it is over. */
+  leave(incoming: Incoming): void {
+    this.#waiting.delete(incoming);
+  }
+
+  /** Somebody there has proved who it is to an application, or was called by one and answered. */
+  know({ address }: Source): void {
+    this.#known.delete(address);
+    this.#known.set(address, Date.now() + KNOWN_MS);
+    if (this.#known.size <= MOST_KNOWN) return;
+    for (const oldest of this.#known.keys()) return void this.#known.delete(oldest);
+  }
+
+  #knows({ address }: Source): boolean {
+    return (this.#known.get(address) ?? 0) > Date.now();
+  }
+}
