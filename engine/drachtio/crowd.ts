@@ -3,6 +3,9 @@ import type { Incoming } from './records.ts';
 
 /** So many requests of strangers an application may have before it that it has not said anything about. */
 export const MOST_STRANGERS = 200;
+/** So many, when one of them has waited longer than an application takes that has time. */
+export const MOST_OF_THE_SLOW = 20;
+const SLOW_MS = 500;
 /** Whoever proved who it is, or answered us, is no stranger for so long: as long as a registration may last. */
 const KNOWN_MS = 7_200_000;
 const MOST_KNOWN = 100_000;
@@ -12,22 +15,34 @@ const MOST_KNOWN = 100_000;
  * long that phones and carriers, who are always let in, would give up waiting behind them.
  */
 export class Crowd {
-  readonly #waiting = new Set<Incoming>();
+  /** Since when, the longest first. */
+  readonly #waiting = new Map<Incoming, number>();
   /** Until when by address, in the order in which they were last known. */
   readonly #known = new Map<string, number>();
+  readonly #welcome: (source: Source) => void;
   /** Requests that were turned away so far. */
   turnedAway = 0;
 
+  /** @param welcome called with everybody who becomes known, or does so again */
+  constructor(welcome: (source: Source) => void) {
+    this.#welcome = welcome;
+  }
+
   /** Whether a new request from there has to be turned away. */
   isFull(source: Source): boolean {
-    if (this.#waiting.size < MOST_STRANGERS || this.#knows(source)) return false;
+    if (this.#waiting.size < this.#most() || this.#knows(source)) return false;
     this.turnedAway += 1;
     return true;
   }
 
+  #most(): number {
+    const [longest = Date.now()] = this.#waiting.values();
+    return Date.now() - longest > SLOW_MS ? MOST_OF_THE_SLOW : MOST_STRANGERS;
+  }
+
   /** It waits for an application from now on, until it leaves. */
   join(incoming: Incoming): void {
-    if (!this.#knows(incoming.source)) this.#waiting.add(incoming);
+    if (!this.#knows(incoming.source)) this.#waiting.set(incoming, Date.now());
   }
 
   /** The application has said something, or it is over. */
@@ -36,7 +51,9 @@ export class Crowd {
   }
 
   /** Somebody there has proved who it is to an application, or was called by one and answered. */
-  know({ address }: Source): void {
+  know(source: Source): void {
+    this.#welcome(source);
+    const { address } = source;
     this.#known.delete(address);
     this.#known.set(address, Date.now() + KNOWN_MS);
     if (this.#known.size <= MOST_KNOWN) return;

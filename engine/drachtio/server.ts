@@ -102,7 +102,7 @@ function extraPorts(stack: SipStack): ExtraPorts {
 function newCore(stack: SipStack, config: SipServerConfig): Core {
   const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
-    ...{ proxied: new ProxiedDialogs(), crowd: new Crowd() },
+    ...{ proxied: new ProxiedDialogs(), crowd: new Crowd(source => stack.openLine(source)) },
     ...{ incoming: new Map<string, Incoming>(), outgoing: new Map<string, Outgoing>(), alarms: new Alarms() },
     minSessionSeconds: config.minSessionSeconds ?? MIN_SESSION_SECONDS,
     orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,

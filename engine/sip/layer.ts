@@ -123,6 +123,11 @@ export class TransportLayer {
     if (address !== undefined) this.#carrier(hop)?.probe(addressed(hop, address), refused);
   }
 
+  /** What comes from there is not to be lost among what others send. */
+  openLine(peer: Hop): void {
+    this.#carrier(peer)?.openLine?.(peer);
+  }
+
   connected(hop: Hop): boolean {
     return this.#carrier(hop)?.connected(hop) ?? false;
   }

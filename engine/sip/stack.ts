@@ -158,6 +158,11 @@ export class SipStack extends EventEmitter<StackEvents> {
     return this.#layer.isSelf(hop);
   }
 
+  /** What comes from there is not to be lost in a flood from elsewhere. */
+  openLine({ transport, address, port }: Source): void {
+    this.#layer.openLine({ transport, host: address, port });
+  }
+
   /** Whether a stream to exactly this address is open; always true for UDP. */
   connected(hop: Hop): boolean {
     return this.#layer.connected(hop);

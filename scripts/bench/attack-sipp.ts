@@ -98,7 +98,7 @@ const runSipp = async (target: Target, wave: SippWave, run: Run): Promise<Overhe
   const args = [...Object.entries(options).flat().map(String), ...keys, '-nr', '-nostdin', '-trace_msg'];
   const sipp = spawn('sipp', [`${host}:${port}`, ...args], { cwd: run.folder, stdio: ['ignore', 'ignore', 'pipe'] });
   let complaint = '';
-  sipp.stderr.on('data', (data: Buffer) => (complaint = `${complaint}${data}`.slice(-500)));
+  sipp.stderr.on('data', (data: Buffer) => (complaint = (complaint + data.toString()).slice(-500)));
   const [code] = (await once(sipp, 'close')) as [number | null];
   const said = overheard(scenario, await readFile(log, 'latin1').catch(() => ''));
   if (said.length === 0) throw new Error(`sipp ${scenario} sent nothing (${code}): ${complaint}`);

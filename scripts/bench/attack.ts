@@ -78,8 +78,8 @@ const readMemory = async ({ stack, memory }: Siege): Promise<void> => {
   for (const [name, now] of await memoryOf(stack)) memory.set(name, [...(memory.get(name) ?? []), now]);
 };
 
-const accountOf = ({ processes, logs }: Stack): Promise<Record<string, number>> =>
-  engineAccount(processes.engine.pid, logs);
+const accountOf = (stack: Stack): Promise<Record<string, number>> =>
+  engineAccount(stack.processes.engine.pid, () => stack.logs());
 
 /** Waits until the engine has forgotten an attack, or the time for it is over. */
 const forgotten = async (stack: Stack): Promise<void> => {

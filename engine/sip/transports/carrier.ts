@@ -19,6 +19,8 @@ export interface Carrier {
   send(data: Buffer, hop: Hop, failed: (error: Error) => void): void;
   /** Calls back if the peer's machine says that nobody listens there; silence means nothing. */
   probe(hop: Hop, refused: (error: Error) => void): void;
+  /** Sees to it that what the peer sends is not lost among what others send, where that can be. */
+  openLine?(peer: Hop): void;
   connections(): number;
   connected(hop: Hop): boolean;
   /** Whether it speaks the address's version of IP. */

@@ -1,12 +1,24 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import type { Hop } from '../hop.ts';
 import { parseDatagram } from '../parser.ts';
 import { plainAddress, speaksTo } from '../addresses.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
 
-const BUFFER_BYTES = 2 * 1024 * 1024;
+const BUFFER_BYTES = 8 * 1024 * 1024;
 const PROBE_MS = 250;
+/** Peers with a line of their own: the kernel looks through all of them for every datagram. */
+const MOST_LINES = 500;
+/** A line that was silent for so long makes room for another. */
+const SILENT_MS = 600_000;
+
+/** A socket connected to one peer. */
+interface Line {
+  socket: Socket;
+  /** When it last brought something, or was asked for. */
+  used: number;
+}
 
 /** One UDP listener (RFC 3261 18). */
 export class UdpCarrier implements Carrier {
@@ -16,13 +28,15 @@ export class UdpCarrier implements Carrier {
   readonly #socket: Socket;
   readonly #ears: Ears;
   readonly #probes = new Set<Socket>();
+  /** By `host:port`, the longest unused first. */
+  readonly #lines = new Map<string, Line>();
   #open = false;
 
   constructor({ host, port }: Place, ears: Ears) {
     this.host = host;
     this.port = port;
     this.#ears = ears;
-    this.#socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4' });
+    this.#socket = this.#newSocket(true);
   }
 
   reaches(address: string): boolean {
@@ -30,17 +44,74 @@ export class UdpCarrier implements Carrier {
   }
 
   /** Rejects with a sentence when the port is taken. */
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const refused = (error: Error): void =>
-        reject(new Error(`cannot listen on udp ${this.host}:${this.port}: ${error.message}`, { cause: error }));
-      this.#socket.once('error', refused);
-      this.#socket.bind({ address: this.host, port: this.port, exclusive: true }, () => {
-        this.#socket.off('error', refused);
-        this.#opened();
-        resolve();
-      });
+  async start(): Promise<void> {
+    try {
+      // Ours shares its port with the lines, and would so with anybody: whether it is free is asked by a socket that does not.
+      const first = this.#newSocket(false);
+      await this.#bind(first);
+      this.port = first.address().port;
+      await new Promise<void>(resolve => first.close(resolve));
+      await this.#bind(this.#socket);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new Error(`cannot listen on udp ${this.host}:${this.port}: ${message}`, { cause: error });
+    }
+    this.#opened();
+  }
+
+  #newSocket(reuseAddr: boolean): Socket {
+    return createSocket({ type: isIPv6(this.host) ? 'udp6' : 'udp4', reuseAddr });
+  }
+
+  async #bind(socket: Socket): Promise<void> {
+    socket.bind({ address: this.host, port: this.port, exclusive: true });
+    await once(socket, 'listening');
+  }
+
+  /**
+   * Gives a peer a socket of its own, which the kernel prefers for what comes from there: however full the common one is
+   * of what strangers send, it loses nothing of this peer. Without room for another it stays as it is.
+   */
+  openLine({ host, port }: Hop): void {
+    const key = `${host}:${port}`;
+    const line = this.#lines.get(key);
+    if (line) return this.#touch(key, line);
+    if (!this.#open || !this.#hasRoom()) return;
+    const socket = this.#newSocket(true);
+    const opened: Line = { socket, used: Date.now() };
+    this.#lines.set(key, opened);
+    socket.on('error', () => undefined); // the peer's machine says that nobody listens there just now
+    socket.on('message', (data, from) => {
+      this.#touch(key, opened);
+      this.#arrived(data, from);
     });
+    const connect = (): void =>
+      socket.connect(port, this.#reachable(host), (error?: Error) => {
+        if (error) this.#closeLine(key);
+      });
+    this.#bind(socket).then(
+      () => this.#lines.get(key) === opened && connect(),
+      () => this.#closeLine(key),
+    );
+  }
+
+  #touch(key: string, line: Line): void {
+    line.used = Date.now();
+    if (!this.#lines.delete(key)) return;
+    this.#lines.set(key, line);
+  }
+
+  #hasRoom(): boolean {
+    if (this.#lines.size < MOST_LINES) return true;
+    const [[key, { used }] = ['', { used: Infinity }]] = this.#lines;
+    if (Date.now() - used < SILENT_MS) return false;
+    this.#closeLine(key);
+    return true;
+  }
+
+  #closeLine(key: string): void {
+    const line = this.#lines.get(key);
+    if (this.#lines.delete(key)) line?.socket.close();
   }
 
   #opened(): void {
@@ -66,11 +137,14 @@ export class UdpCarrier implements Carrier {
 
   send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
     if (!this.#open) return;
-    // An IPv6 socket reaches IPv4 peers under their mapped addresses (RFC 4291 2.5.5.2).
-    const address = isIPv6(this.host) && !isIPv6(hop.host) ? `::ffff:${hop.host}` : hop.host;
-    this.#socket.send(data, hop.port, address, error => {
+    this.#socket.send(data, hop.port, this.#reachable(hop.host), error => {
       if (error) failed(error);
     });
+  }
+
+  /** An IPv6 socket reaches IPv4 peers under their mapped addresses (RFC 4291 2.5.5.2). */
+  #reachable(host: string): string {
+    return isIPv6(this.host) && !isIPv6(host) ? `::ffff:${host}` : host;
   }
 
   /**
@@ -96,6 +170,7 @@ export class UdpCarrier implements Carrier {
   stop(): Promise<void> {
     for (const probe of this.#probes) probe.close();
     this.#probes.clear();
+    for (const key of [...this.#lines.keys()]) this.#closeLine(key);
     if (!this.#open) return Promise.resolve();
     this.#open = false;
     return new Promise(resolve => this.#socket.close(() => resolve()));

@@ -3,7 +3,7 @@ import { createLog } from '../../../media-app/log.ts';
 import { MediaServers } from '../../../media-app/media/servers.ts';
 import { SipServers } from '../../../media-app/sip/servers.ts';
 import { eventually } from '../../support/eventually.ts';
-import { engineOnly } from '../engine-only.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { ENGINE_SECRETS, EngineUnderTest } from './engine-under-test.ts';
 
 describe('freeswitch: an endpoint that comes too late', () => {

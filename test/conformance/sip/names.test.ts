@@ -59,6 +59,7 @@ describe('sip: servers behind a name', () => {
     await alive.expect(/^ACK/);
     await hangUp(alive, standing);
 
+    alive.heard.splice(0); // on a busy machine the INVITE may have come twice
     const again = failure(dial(name));
     alive.answer(await alive.expect(/^INVITE/), '486 Busy Here');
     assert.equal((await again).status, 486, 'the one that answered is asked first now');
