@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sideBySide } from '../../support/side-by-side.ts';
 import { EngineUnderTest, timed, until } from './engine-under-test.ts';
 
 /** A WAV file, 8 kHz mono 16 bit, of one tone. */
@@ -35,19 +36,248 @@ describe('audio of the media server, judged by ear', () => {
     await writeFile(join(under.directory, 'low.wav'), wav(350, 400));
     await writeFile(join(under.directory, 'high.wav'), wav(1500, 400));
   });
+  after(async () => {
+    await under.hangUp();
+    await under.stop();
+  });
+
+  sideBySide({
+    'plays a file from the sounds folder and tells how long it was': async () => {
+      const { endpoint, peer } = await under.call();
+      const files: string[] = [];
+      endpoint.on('playback-start', ({ file }: { file: string }) => files.push(`start ${file}`));
+      endpoint.on('playback-stop', ({ file }: { file: string }) => files.push(`stop ${file}`));
+      const played = endpoint.play('low.wav');
+      await peer.hears(350);
+      const { playbackSeconds, playbackMilliseconds, playbackLastOffsetPos } = await played;
+      assert.deepEqual([playbackSeconds, playbackMilliseconds, playbackLastOffsetPos], ['0', '400', '3200']);
+      assert.deepEqual(files, ['start low.wav', 'stop low.wav']);
+    },
+
+    'says File Not Found for what is not there': async () => {
+      const { endpoint } = await under.call();
+      await assert.rejects(endpoint.play('no-such-file.wav'), /File Not Found/);
+      await assert.rejects(endpoint.play('http://127.0.0.1:1/x.wav'), /File Not Found/);
+    },
+
+    'plays what it fetches over HTTP, and fetches it once for all': async () => {
+      let asked = 0;
+      const server = createServer((_request, response) => {
+        asked += 1;
+        response.setHeader('content-type', 'audio/wav').end(wav(850, 250));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      try {
+        const calls = await Promise.all([under.call(), under.call()]);
+        const file = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
+        const played = calls.map(({ endpoint }) => endpoint.play(file));
+        await Promise.all(calls.map(({ peer }) => peer.hears(850)));
+        await Promise.all(played);
+        assert.equal((await calls[0].endpoint.play(file)).playbackMilliseconds, '250');
+        assert.equal(asked, 1);
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+
+    'ends only the present element of a list at a break, and the whole list at break all': async () => {
+      const { endpoint, peer } = await under.call();
+      const played = endpoint.play(['tone_stream://%(20000,0,440)', 'tone_stream://%(20000,0,1000)']);
+      await peer.hears(440);
+      await endpoint.api('uuid_break', endpoint.uuid);
+      await peer.hears(1000);
+      await endpoint.api('uuid_break', [endpoint.uuid, 'all']);
+      await played;
+    },
+
+    'sets variables at once while something plays, and the play goes on': async () => {
+      const { endpoint, peer } = await under.call();
+      let over = false;
+      const played = endpoint.play('tone_stream://%(10000,0,440)').then(() => (over = true));
+      await peer.hears(440);
+      await endpoint.set('foo', 'bar');
+      await peer.hears(440);
+      assert.equal(over, false);
+      await endpoint.api('uuid_break', endpoint.uuid);
+      await played;
+    },
+
+    'collects keys to a terminator; the first key ends the prompt': async () => {
+      const { endpoint, peer } = await under.call();
+      const collecting = endpoint.playCollect({
+        file: 'tone_stream://%(5000,0,440)',
+        min: 1,
+        max: 6,
+        timeout: 3000,
+        digitTimeout: 2000,
+      });
+      await peer.hears(440);
+      for (const key of '123#') await peer.press(key);
+      const { digits, terminatorUsed } = await collecting;
+      assert.deepEqual([digits, terminatorUsed], ['123', '#']);
+    },
+
+    'plays the invalid file after each try without input, and shows nothing of an earlier collection': async () => {
+      const { endpoint, peer } = await under.call();
+      const first = endpoint.playCollect({ file: 'silence_stream://100', min: 1, max: 1, timeout: 2000 });
+      await once(endpoint, 'playback-start');
+      await peer.press('7');
+      assert.equal((await first).digits, '7');
+      const second = endpoint.playCollect({
+        file: 'silence_stream://20',
+        invalidFile: 'tone_stream://%(300,0,1200)',
+        tries: 2,
+        min: 1,
+        timeout: 100,
+      });
+      await peer.hears(1200);
+      const { digits, terminatorUsed } = await second;
+      assert.deepEqual([digits, terminatorUsed], [null, null]);
+    },
+
+    'rejects digits that the expression does not accept and shows them as invalid': async () => {
+      const { endpoint, peer } = await under.call();
+      const options = {
+        file: 'silence_stream://20',
+        invalidFile: 'silence_stream://20',
+        min: 1,
+        max: 1,
+        timeout: 2000,
+        regexp: '[12]',
+      };
+      const collecting = endpoint.playCollect(options);
+      await once(endpoint, 'playback-stop');
+      await peer.press('9');
+      const { digits, invalidDigits } = await collecting;
+      assert.deepEqual([digits, invalidDigits], [null, '9']);
+    },
+
+    'sends keys that the caller receives as telephone-events': async () => {
+      const { endpoint, peer } = await under.call();
+      await endpoint.execute('send_dtmf', '12#@100');
+      await until(() => peer.events.size >= 3, 'three keys');
+      assert.deepEqual([...peer.events.values()], [1, 2, 11]);
+    },
+
+    'records what the caller says to its limit': async () => {
+      const { endpoint, peer } = await under.call();
+      peer.saying = 600;
+      const file = join(under.directory, 'recordings', 'r1.wav');
+      const { recordSeconds, recordMilliseconds } = await endpoint.record(file, { timeLimitSecs: 1 });
+      assert.equal(recordSeconds, '1');
+      assert.ok(Math.abs(Number(recordMilliseconds) - 1000) < 60);
+      const bytes = await readFile(file);
+      assert.ok(Math.abs(bytes.length - 16044) < 1000, `${bytes.length} bytes`);
+      const heard = await replay(endpoint, file, peer, 600);
+      assert.ok(heard);
+    },
+
+    'ends a recording at a terminating key': async () => {
+      const { endpoint, peer } = await under.call();
+      await endpoint.set('playback_terminators', '#');
+      const recording = endpoint.record(join(under.directory, 'r2.wav'));
+      await endpoint.api('create_uuid'); // its answer comes after the order to record
+      await peer.press('#');
+      assert.equal((await recording).terminatorUsed, '#');
+    },
+
+    'records both sides beside whatever plays': async () => {
+      const { endpoint, peer } = await under.call();
+      peer.saying = 600;
+      const file = join(under.directory, 'both.wav');
+      await endpoint.recordSession(file);
+      await endpoint.play('tone_stream://%(600,0,1000)');
+      await endpoint.execute('stop_record_session', file);
+      peer.saying = 0;
+      const played = endpoint.play(file);
+      await peer.hears(600);
+      await peer.hears(1000);
+      await played;
+    },
+
+    'fails to record to a place that does not exist, without hanging up': async () => {
+      const { endpoint } = await under.call();
+      const event = await endpoint.execute('record', `${join(under.directory, 'low.wav', 'below-a-file.wav')} 1`);
+      assert.match(event.getHeader('Application-Response') ?? '', /^-ERR/);
+      assert.ok(endpoint.connected);
+    },
+
+    'bridges two parties, each hearing the other and nothing else, and parts them again': async () => {
+      const [a, b] = await Promise.all([under.call(), under.call()]);
+      a.peer.saying = 440;
+      b.peer.saying = 1000;
+      await a.endpoint.bridge(b.endpoint);
+      await Promise.all([a.peer.hears(1000), b.peer.hears(440)]);
+      assert.deepEqual([a.peer.tonesOf(100), b.peer.tonesOf(100)], [[1000], [440]]);
+      await a.peer.press('7');
+      await until(() => b.peer.events.size === 1, 'the key on the other side');
+      await a.endpoint.unbridge();
+      await until(
+        () => a.peer.tonesOf(100).length === 0 && b.peer.tonesOf(100).length === 0,
+        'silence after the bridge',
+      );
+      const played = a.endpoint.play('tone_stream://%(500,0,700)');
+      await a.peer.hears(700);
+      assert.deepEqual(b.peer.tonesOf(100), []);
+      await played;
+    },
+
+    'parks the party whose partner hangs up': async () => {
+      const [a, b] = await Promise.all([under.call(), under.call()]);
+      await a.endpoint.bridge(b.endpoint);
+      await b.endpoint.destroy();
+      const played = a.endpoint.play('tone_stream://%(500,0,700)');
+      await a.peer.hears(700);
+      await played;
+    },
+
+    'silences a muted party for everybody': async () => {
+      const [a, b] = await Promise.all([under.call(), under.call()]);
+      a.peer.saying = 440;
+      await a.endpoint.bridge(b.endpoint);
+      await b.peer.hears(440);
+      await a.endpoint.mute();
+      await until(() => b.peer.tonesOf(100).length === 0, 'silence');
+      await a.endpoint.unmute();
+      await b.peer.hears(440);
+    },
+
+    'lets a caller hear themselves in an echo test until a break': async () => {
+      const { endpoint, peer } = await under.call();
+      peer.saying = 850;
+      const echoing = endpoint.execute('echo');
+      await peer.hears(850);
+      await endpoint.api('uuid_break', endpoint.uuid);
+      await echoing;
+      await until(() => peer.tonesOf(100).length === 0, 'silence');
+    },
+  });
+});
+
+describe('audio of the media server, judged by the clock', () => {
+  let under: EngineUnderTest;
+
+  before(async () => {
+    under = await EngineUnderTest.start();
+    await writeFile(join(under.directory, 'low.wav'), wav(350, 400));
+    await writeFile(join(under.directory, 'high.wav'), wav(1500, 400));
+  });
   afterEach(() => under.hangUp());
   after(() => under.stop());
 
-  it('plays a file from the sounds folder and tells how long it was', async () => {
+  it('reports a key once, at its end, with its length', async () => {
     const { endpoint, peer } = await under.call();
-    const files: string[] = [];
-    endpoint.on('playback-start', ({ file }: { file: string }) => files.push(`start ${file}`));
-    endpoint.on('playback-stop', ({ file }: { file: string }) => files.push(`stop ${file}`));
-    const played = endpoint.play('low.wav');
-    await peer.hears(350);
-    const { playbackSeconds, playbackMilliseconds, playbackLastOffsetPos } = await played;
-    assert.deepEqual([playbackSeconds, playbackMilliseconds, playbackLastOffsetPos], ['0', '400', '3200']);
-    assert.deepEqual(files, ['start low.wav', 'stop low.wav']);
+    const digits: unknown[] = [];
+    endpoint.on('dtmf', (event: unknown) => digits.push(event));
+    await peer.press('5');
+    await peer.press('#');
+    await until(() => digits.length >= 2, 'two keys');
+    assert.deepEqual(digits, [
+      { dtmf: '5', duration: '800', source: 'RTP' },
+      { dtmf: '#', duration: '800', source: 'RTP' },
+    ]);
   });
 
   it('starts at an offset', async () => {
@@ -57,39 +287,11 @@ describe('audio of the media server, judged by ear', () => {
     assert.equal(result.playbackLastOffsetPos, '3200');
   });
 
-  it('says File Not Found for what is not there', async () => {
-    const { endpoint } = await under.call();
-    await assert.rejects(endpoint.play('no-such-file.wav'), /File Not Found/);
-    await assert.rejects(endpoint.play('http://127.0.0.1:1/x.wav'), /File Not Found/);
-  });
-
   it('plays a list without a gap', async () => {
     const { endpoint, peer } = await under.call();
     const { ms } = await timed(endpoint.play(['low.wav', 'tone_stream://%(300,0,700)', 'high.wav']));
     assert.ok(ms > 1050 && ms < 1450, `took ${Math.round(ms)} ms`);
     assert.ok(peer.packets >= 50);
-  });
-
-  it('plays what it fetches over HTTP, and fetches it once for all', async () => {
-    let asked = 0;
-    const server = createServer((_request, response) => {
-      asked += 1;
-      response.setHeader('content-type', 'audio/wav').end(wav(850, 250));
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    try {
-      const calls = await Promise.all([under.call(), under.call()]);
-      const file = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hello`;
-      const played = calls.map(({ endpoint }) => endpoint.play(file));
-      await Promise.all(calls.map(({ peer }) => peer.hears(850)));
-      await Promise.all(played);
-      assert.equal((await calls[0].endpoint.play(file)).playbackMilliseconds, '250');
-      assert.equal(asked, 1);
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
   });
 
   it('stops a play at once at uuid_break', async () => {
@@ -99,16 +301,6 @@ describe('audio of the media server, judged by ear', () => {
     await endpoint.api('uuid_break', endpoint.uuid);
     const { ms } = await timed(played);
     assert.ok(ms < 300, `took ${Math.round(ms)} ms`);
-  });
-
-  it('ends only the present element of a list at a break, and the whole list at break all', async () => {
-    const { endpoint, peer } = await under.call();
-    const played = endpoint.play(['tone_stream://%(20000,0,440)', 'tone_stream://%(20000,0,1000)']);
-    await peer.hears(440);
-    await endpoint.api('uuid_break', endpoint.uuid);
-    await peer.hears(1000);
-    await endpoint.api('uuid_break', [endpoint.uuid, 'all']);
-    await played;
   });
 
   it('nests plays: the last is heard first, and they complete in reverse order', async () => {
@@ -128,180 +320,10 @@ describe('audio of the media server, judged by ear', () => {
       assert.ok(Math.abs((ends[at] ?? 0) - expected) < 250, `ended after ${ends.join(', ')}`);
   });
 
-  it('sets variables at once while something plays, and the play goes on', async () => {
-    const { endpoint, peer } = await under.call();
-    const played = endpoint.play('tone_stream://%(800,0,440)');
-    await peer.hears(440);
-    const { ms } = await timed(endpoint.set('foo', 'bar'));
-    assert.ok(ms < 300);
-    await peer.hears(440);
-    await played;
-  });
-
   it('ends a play at its time limit', async () => {
     const { endpoint } = await under.call();
     const { ms } = await timed(endpoint.play({ file: 'tone_stream://%(9000,0,440)', timeoutSecs: 1 }));
     assert.ok(ms > 900 && ms < 1800, `took ${Math.round(ms)} ms`);
-  });
-
-  it('reports a key once, at its end, with its length', async () => {
-    const { endpoint, peer } = await under.call();
-    const digits: unknown[] = [];
-    endpoint.on('dtmf', (event: unknown) => digits.push(event));
-    await peer.press('5');
-    await peer.press('#');
-    await until(() => digits.length >= 2, 'two keys');
-    assert.deepEqual(digits, [
-      { dtmf: '5', duration: '800', source: 'RTP' },
-      { dtmf: '#', duration: '800', source: 'RTP' },
-    ]);
-  });
-
-  it('collects keys to a terminator; the first key ends the prompt', async () => {
-    const { endpoint, peer } = await under.call();
-    const collecting = endpoint.playCollect({
-      file: 'tone_stream://%(5000,0,440)',
-      min: 1,
-      max: 6,
-      timeout: 3000,
-      digitTimeout: 2000,
-    });
-    await peer.hears(440);
-    for (const key of '123#') await peer.press(key);
-    const { digits, terminatorUsed } = await collecting;
-    assert.deepEqual([digits, terminatorUsed], ['123', '#']);
-  });
-
-  it('plays the invalid file after each try without input, and shows nothing of an earlier collection', async () => {
-    const { endpoint, peer } = await under.call();
-    const first = endpoint.playCollect({ file: 'silence_stream://100', min: 1, max: 1, timeout: 2000 });
-    await once(endpoint, 'playback-start');
-    await peer.press('7');
-    assert.equal((await first).digits, '7');
-    const second = endpoint.playCollect({
-      file: 'silence_stream://20',
-      invalidFile: 'tone_stream://%(300,0,1200)',
-      tries: 2,
-      min: 1,
-      timeout: 100,
-    });
-    await peer.hears(1200);
-    const { digits, terminatorUsed } = await second;
-    assert.deepEqual([digits, terminatorUsed], [null, null]);
-  });
-
-  it('rejects digits that the expression does not accept and shows them as invalid', async () => {
-    const { endpoint, peer } = await under.call();
-    const options = {
-      file: 'silence_stream://20',
-      invalidFile: 'silence_stream://20',
-      min: 1,
-      max: 1,
-      timeout: 2000,
-      regexp: '[12]',
-    };
-    const collecting = endpoint.playCollect(options);
-    await once(endpoint, 'playback-stop');
-    await peer.press('9');
-    const { digits, invalidDigits } = await collecting;
-    assert.deepEqual([digits, invalidDigits], [null, '9']);
-  });
-
-  it('sends keys that the caller receives as telephone-events', async () => {
-    const { endpoint, peer } = await under.call();
-    await endpoint.execute('send_dtmf', '12#@100');
-    await until(() => peer.events.size >= 3, 'three keys');
-    assert.deepEqual([...peer.events.values()], [1, 2, 11]);
-  });
-
-  it('records what the caller says to its limit', async () => {
-    const { endpoint, peer } = await under.call();
-    peer.saying = 600;
-    const file = join(under.directory, 'recordings', 'r1.wav');
-    const { recordSeconds, recordMilliseconds } = await endpoint.record(file, { timeLimitSecs: 1 });
-    assert.equal(recordSeconds, '1');
-    assert.ok(Math.abs(Number(recordMilliseconds) - 1000) < 60);
-    const bytes = await readFile(file);
-    assert.ok(Math.abs(bytes.length - 16044) < 1000, `${bytes.length} bytes`);
-    const heard = await replay(endpoint, file, peer, 600);
-    assert.ok(heard);
-  });
-
-  it('ends a recording at a terminating key', async () => {
-    const { endpoint, peer } = await under.call();
-    await endpoint.set('playback_terminators', '#');
-    const recording = endpoint.record(join(under.directory, 'r2.wav'));
-    await under.comesToChannels(1);
-    await peer.press('#');
-    assert.equal((await recording).terminatorUsed, '#');
-  });
-
-  it('records both sides beside whatever plays', async () => {
-    const { endpoint, peer } = await under.call();
-    peer.saying = 600;
-    const file = join(under.directory, 'both.wav');
-    await endpoint.recordSession(file);
-    await endpoint.play('tone_stream://%(600,0,1000)');
-    await endpoint.execute('stop_record_session', file);
-    peer.saying = 0;
-    const played = endpoint.play(file);
-    await peer.hears(600);
-    await peer.hears(1000);
-    await played;
-  });
-
-  it('fails to record to a place that does not exist, without hanging up', async () => {
-    const { endpoint } = await under.call();
-    const event = await endpoint.execute('record', `${join(under.directory, 'low.wav', 'below-a-file.wav')} 1`);
-    assert.match(event.getHeader('Application-Response') ?? '', /^-ERR/);
-    assert.ok(endpoint.connected);
-  });
-
-  it('bridges two parties, each hearing the other and nothing else, and parts them again', async () => {
-    const [a, b] = await Promise.all([under.call(), under.call()]);
-    a.peer.saying = 440;
-    b.peer.saying = 1000;
-    await a.endpoint.bridge(b.endpoint);
-    await Promise.all([a.peer.hears(1000), b.peer.hears(440)]);
-    assert.deepEqual([a.peer.tonesOf(100), b.peer.tonesOf(100)], [[1000], [440]]);
-    await a.peer.press('7');
-    await until(() => b.peer.events.size === 1, 'the key on the other side');
-    await a.endpoint.unbridge();
-    await until(() => a.peer.tonesOf(100).length === 0 && b.peer.tonesOf(100).length === 0, 'silence after the bridge');
-    const played = a.endpoint.play('tone_stream://%(500,0,700)');
-    await a.peer.hears(700);
-    assert.deepEqual(b.peer.tonesOf(100), []);
-    await played;
-  });
-
-  it('parks the party whose partner hangs up', async () => {
-    const [a, b] = await Promise.all([under.call(), under.call()]);
-    await a.endpoint.bridge(b.endpoint);
-    await b.endpoint.destroy();
-    const played = a.endpoint.play('tone_stream://%(500,0,700)');
-    await a.peer.hears(700);
-    await played;
-  });
-
-  it('silences a muted party for everybody', async () => {
-    const [a, b] = await Promise.all([under.call(), under.call()]);
-    a.peer.saying = 440;
-    await a.endpoint.bridge(b.endpoint);
-    await b.peer.hears(440);
-    await a.endpoint.mute();
-    await until(() => b.peer.tonesOf(100).length === 0, 'silence');
-    await a.endpoint.unmute();
-    await b.peer.hears(440);
-  });
-
-  it('lets a caller hear themselves in an echo test until a break', async () => {
-    const { endpoint, peer } = await under.call();
-    peer.saying = 850;
-    const echoing = endpoint.execute('echo');
-    await peer.hears(850);
-    await endpoint.api('uuid_break', endpoint.uuid);
-    await echoing;
-    await until(() => peer.tonesOf(100).length === 0, 'silence');
   });
 });
 
