@@ -1,7 +1,7 @@
 import { listOf } from '../sip/grammar.ts';
 import type { Hop } from '../sip/hop.ts';
 import { header, newRequest, type SipHeader, type SipRequest } from '../sip/message.ts';
-import { parseNameAddr, parseUri } from '../sip/uri.ts';
+import { alongRoutes } from '../sip/routes.ts';
 import { announceBye } from './announce.ts';
 import type { Core, Dialog } from './records.ts';
 import { nextHop } from './target.ts';
@@ -17,7 +17,7 @@ export function dialogRequest(
   own: SipHeader[] = [],
   body: Buffer = Buffer.alloc(0),
 ): SipRequest {
-  const { uri, routes } = routed(dialog);
+  const { uri, routes } = alongRoutes(dialog.target, dialog.routes);
   const request = newRequest(method, uri, { Route: routes }, body);
   const limit = own.find(one => one.key === 'max-forwards') ?? header('Max-Forwards', '70');
   request.headers.push(limit, header('From', dialog.local), header('To', dialog.remote));
@@ -26,13 +26,6 @@ export function dialogRequest(
     request.headers.push(header('Contact', dialog.contact));
   request.headers.push(...own.filter(one => one !== limit));
   return request;
-}
-
-/** A first route without `lr` is a strict router and takes the request URI's place. */
-function routed(dialog: Dialog): { uri: string; routes: string[] } {
-  const first = dialog.routes[0] === undefined ? undefined : parseNameAddr(dialog.routes[0])?.uri;
-  if (first === undefined || parseUri(first)?.params.has('lr')) return { uri: dialog.target, routes: dialog.routes };
-  return { uri: first, routes: [...dialog.routes.slice(1), `<${dialog.target}>`] };
 }
 
 /** Ends a dialog with a BYE of the server's own. Its application, if still there, is told why. */

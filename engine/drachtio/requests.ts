@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { formatHostPort } from '../sip/grammar.ts';
-import { hopOfUri, type Hop } from '../sip/hop.ts';
+import { hopOfRequest, hopOfUri, type Hop } from '../sip/hop.ts';
 import {
   cseqOf,
   header,
@@ -11,6 +11,7 @@ import {
   type HeaderInput,
   type SipRequest,
 } from '../sip/message.ts';
+import { putAlongRoutes } from '../sip/routes.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { echoRequest } from './announce.ts';
 import type { App } from './app.ts';
@@ -44,7 +45,7 @@ export function sendNew(core: Core, app: App, messageId: string, route: string, 
   const plain = splitUriHeaders(asked);
   if (!plain) return app.nok(messageId, `invalid request-uri: ${asked.method} ${asked.uri} SIP/2.0`);
   const given = { ...asked, uri: plain.uri };
-  const hop = chooseHop(core, route, given.uri);
+  const hop = chooseHop(core, route, { ...given, headers: plain.headers });
   const local = hop && core.stack.localFor(hop);
   if (!hop || !local) return app.nok(messageId, NO_TRANSPORT);
   if (core.stack.isSelf(hop)) return app.nok(messageId, 'can not send request to myself');
@@ -52,14 +53,15 @@ export function sendNew(core: Core, app: App, messageId: string, route: string, 
   if (typeof request === 'string') return app.nok(messageId, request);
   request.headers.push(...plain.headers);
   const dialog = beginsDialog(request) ? newDialog(app, request, hop, local) : undefined;
+  putAlongRoutes(request);
   if (dialog && core.dialogs.byId(dialog.id)) return app.nok(messageId, 'Error creating leg');
   if (dialog) core.dialogs.add(dialog);
   launchFor(core, app, messageId, { request, hop, dialog, initial: true });
 }
 
-/** Explicit next hop, else the connection a phone registered over, else the request URI. */
-function chooseHop(core: Core, route: string, uri: string): Hop | undefined {
-  if (route === '') return core.registered.hopFor(uri) ?? hopOfUri(uri);
+/** Explicit next hop, else the connection a phone registered over, else the first Route of the URI, else the URI. */
+function chooseHop(core: Core, route: string, given: SipRequest): Hop | undefined {
+  if (route === '') return core.registered.hopFor(given.uri) ?? hopOfRequest(given);
   // Without brackets the parameters are the URI's: here it stands for itself, not in a header.
   return hopOfUri(route.includes('<') ? (parseNameAddr(route)?.uri ?? route) : route);
 }

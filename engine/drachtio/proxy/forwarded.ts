@@ -1,7 +1,8 @@
-import { formatHostPort, listOf, splitOutside } from '../../sip/grammar.ts';
+import { formatHostPort, splitOutside } from '../../sip/grammar.ts';
 import { hopOfUri, type Hop, type Source } from '../../sip/hop.ts';
 import { header, headerOf, headersOf, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import { parseNameAddr } from '../../sip/uri.ts';
+import { routesOf } from '../../sip/routes.ts';
 import type { SipStack } from '../../sip/stack.ts';
 
 /** Messages as a proxy changes them on their way (RFC 3261 16.6 and 16.7). */
@@ -11,13 +12,28 @@ const hopOfRoute = (route: string | undefined): Hop | undefined =>
 
 /** Whether the topmost Route names us: the request follows a Record-Route of ours, or was given us as its way. */
 export function isRoutedHere(stack: SipStack, request: SipRequest): boolean {
-  const hop = hopOfRoute(listOf(headersOf(request, 'route'))[0]);
+  const hop = hopOfRoute(routesOf(request)[0]);
   return hop !== undefined && stack.isSelf(hop);
+}
+
+/** Whether a strict router before us has put our Record-Route into the request URI, and the target last (RFC 3261 16.4). */
+export function isStrictlyRouted(stack: SipStack, request: SipRequest): boolean {
+  const hop = hopOfUri(request.uri);
+  return hop !== undefined && stack.isSelf(hop) && routesOf(request).length > 0;
+}
+
+/** Undoes what a strict router did. */
+export function restoreTarget(stack: SipStack, request: SipRequest): void {
+  if (!isStrictlyRouted(stack, request)) return;
+  const routes = routesOf(request);
+  request.uri = parseNameAddr(routes.pop() ?? '')?.uri ?? request.uri;
+  request.headers = request.headers.filter(one => one.key !== 'route');
+  request.headers.push(...routes.map(one => header('Route', one)));
 }
 
 /** The Route set without ourselves (RFC 3261 16.4); a double Record-Route leaves us in it twice (RFC 5658). */
 function remainingRoutes(stack: SipStack, request: SipRequest): string[] {
-  const routes = listOf(headersOf(request, 'route'));
+  const routes = routesOf(request);
   while (routes.length > 0) {
     const hop = hopOfRoute(routes[0]);
     if (!hop || !stack.isSelf(hop)) break;
@@ -46,7 +62,7 @@ const DECIDED = new Set(['route', 'max-forwards', 'content-length']);
 
 /** Where such a copy goes: to its first Route, else to its URI. */
 export const wayOf = (request: SipRequest, known: (uri: string) => Hop | undefined): Hop | undefined =>
-  hopOfRoute(listOf(headersOf(request, 'route'))[0]) ?? known(request.uri) ?? hopOfUri(request.uri);
+  hopOfRoute(routesOf(request)[0]) ?? known(request.uri) ?? hopOfUri(request.uri);
 
 /** Our Record-Route, and a second one where a request comes in by another way than it goes out (RFC 5658). */
 export function recordRoute(stack: SipStack, request: SipRequest, source: Source, hop: Hop): void {

@@ -1,6 +1,7 @@
 import { listOf } from '../../sip/grammar.ts';
 import type { Source } from '../../sip/hop.ts';
 import { headersOf, responseTo, type SipHeader, type SipResponse } from '../../sip/message.ts';
+import { putAlongRoutes } from '../../sip/routes.ts';
 import { parseNameAddr, parseUri } from '../../sip/uri.ts';
 import type { ServerTransaction } from '../../sip/transactions/server.ts';
 import type { Core } from '../records.ts';
@@ -62,6 +63,7 @@ export class Proxy {
     const hop = wayOf(copy, uri => registered.hopFor(uri));
     if (!hop || !stack.localFor(hop) || stack.isSelf(hop)) return false;
     if (this.#plan.recordRoute) recordRoute(stack, copy, source, hop);
+    putAlongRoutes(copy);
     const ears = { heard: this.#heard.bind(this), failed: this.#failed.bind(this) };
     this.#branches.push(new Branch(stack, copy, hop, ears, this.#plan));
     return true;
