@@ -342,9 +342,10 @@ export class SipStack extends EventEmitter<StackEvents> {
     const invite = this.#servers.get(`${key} INVITE`);
     const transaction = new NonInviteServerTransaction(request, source, this.#wire);
     this.#keep(transaction, `${key} CANCEL`);
-    if (!(invite instanceof InviteServerTransaction) || invite.accepted)
-      return transaction.respond(responseTo(request, 481));
-    transaction.respond(responseTo(request, 200, undefined, { To: invite.taggedTo }));
+    if (!(invite instanceof InviteServerTransaction)) return transaction.respond(responseTo(request, 481));
+    // Its answer bears the tag that the INVITE's answers bear (RFC 3261 9.2).
+    transaction.localTag = invite.localTag;
+    transaction.respond(responseTo(request, invite.accepted ? 481 : 200));
     if (invite.answered) return;
     invite.emit('cancel', request, source);
     if (!invite.answersCancel) invite.respond(responseTo(invite.request, 487));

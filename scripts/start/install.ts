@@ -5,13 +5,28 @@ import { delimiter, join } from 'node:path';
 import { Child } from './child.ts';
 import { StartError, type Settings } from './config.ts';
 
+interface Program {
+  program: string;
+  package: string;
+  purpose: string;
+  /** With this setting it is not needed. */
+  unless?: keyof Needs;
+}
+
+type Needs = Pick<Settings, 'REDIS_URL'>;
+
 /** Programs that come from Debian, and what each is for. */
-const PROGRAMS = [
+const PROGRAMS: readonly Program[] = [
   { program: 'redis-server', package: 'redis-server', purpose: 'live state and queues', unless: 'REDIS_URL' },
   { program: 'espeak-ng', package: 'espeak-ng', purpose: 'speech in many languages' },
   { program: 'flite', package: 'flite', purpose: 'better English speech' },
   { program: 'ffmpeg', package: 'ffmpeg', purpose: 'audio files of any kind' },
-] as const;
+];
+
+/** What tests need besides. */
+export const TEST_PROGRAMS: readonly Program[] = [
+  { program: 'sipp', package: 'sip-tester', purpose: 'scenarios of SIP races' },
+];
 
 /** The path of a program, or `undefined` when it is not installed. */
 export const findProgram = (name: string): string | undefined => {
@@ -36,10 +51,10 @@ export const findProgram = (name: string): string | undefined => {
 };
 
 /** The Debian packages that are missing for these settings. */
-export const missingPackages = (settings: Pick<Settings, 'REDIS_URL'>): string[] =>
-  PROGRAMS.filter(item => !('unless' in item && settings[item.unless]) && findProgram(item.program) === undefined).map(
-    item => item.package,
-  );
+export const missingPackages = (settings: Needs, more: readonly Program[] = []): string[] =>
+  [...PROGRAMS, ...more]
+    .filter(item => !(item.unless && settings[item.unless]) && findProgram(item.program) === undefined)
+    .map(item => item.package);
 
 /** How to become root: nothing to add, sudo, or no way. */
 const rootPrefix = (): string[] | undefined => {
@@ -68,10 +83,11 @@ const runApt = async (prefix: string[], args: string[], note: (text: string) => 
 
 /** Installs what is missing from Debian. Throws a StartError that names the packages and the command when it may not. */
 export const installPrograms = async (
-  settings: Pick<Settings, 'REDIS_URL'>,
+  settings: Needs,
   note: (text: string) => void,
+  more: readonly Program[] = [],
 ): Promise<void> => {
-  const packages = missingPackages(settings);
+  const packages = missingPackages(settings, more);
   if (packages.length > 0) await installPackages(packages, note);
 };
 

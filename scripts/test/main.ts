@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { installPrograms } from '../start/install.ts';
+import { installPrograms, TEST_PROGRAMS } from '../start/install.ts';
 import { StartError } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
 import type { LaneResult } from './lane.ts';
@@ -139,7 +139,7 @@ const sum = (results: LaneResult[], key: keyof LaneResult): number =>
 const prepare = async (): Promise<boolean> => {
   mkdirSync(CACHE, { recursive: true });
   try {
-    await installPrograms({}, text => console.log(text));
+    await installPrograms({}, text => console.log(text), TEST_PROGRAMS);
     return true;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
