@@ -4,9 +4,10 @@ import { createSrf, type SrfConnection } from '../../media-app/sip/srf.ts';
 import type { Child } from '../start/child.ts';
 import { readSettings } from '../start/config.ts';
 import { freePorts } from '../start/ports.ts';
-import { environments, newEngineAccess, startProcess } from '../start/system.ts';
+import { fileURLToPath } from 'node:url';
+import { environments, newEngineAccess, startProcess, type EngineAccess } from '../start/system.ts';
 import { inTurns, LoadPhone } from './rtp-load.ts';
-import { portOpen } from './systems.ts';
+import { portOpen, startScript } from './systems.ts';
 
 /** Ticks of the processor time in /proc, in a second. */
 const TICKS = 100;
@@ -30,11 +31,12 @@ export interface Leg {
 /** The embedded engine in a process of its own, driven by drachtio-fsmrf as media-app drives it. */
 export class LoadedEngine {
   readonly #child: Child;
+  readonly #doors: EngineAccess & { sipPort: number };
   readonly #srf: SrfConnection;
   readonly #media: MediaServer;
 
-  private constructor(child: Child, srf: SrfConnection, media: MediaServer) {
-    [this.#child, this.#srf, this.#media] = [child, srf, media];
+  private constructor(child: Child, doors: EngineAccess & { sipPort: number }, srf: SrfConnection, media: MediaServer) {
+    [this.#child, this.#doors, this.#srf, this.#media] = [child, doors, srf, media];
   }
 
   static async start(): Promise<LoadedEngine> {
@@ -53,7 +55,7 @@ export class LoadedEngine {
     const [address, secret] = ['127.0.0.1', access.eventSocketPassword];
     const media = await new Mrf(srf).connect({ address, port: access.eventSocketPort, secret, listenAddress: address });
     media.conn.socket?.setNoDelay(true);
-    return new LoadedEngine(child, srf, media);
+    return new LoadedEngine(child, { ...access, sipPort: sip }, srf, media);
   }
 
   get pid(): number {
@@ -71,6 +73,20 @@ export class LoadedEngine {
     endpoint.conn?.socket?.setNoDelay(true);
     phone.talkTo(endpoint.local.sdp);
     return { phone, endpoint };
+  }
+
+  /** Others who call, so many a second, and an application that answers them with a tone, each a process of its own. */
+  async callers(perSecond: number): Promise<{ stop: () => void }> {
+    const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+    const { adminPort, adminSecret, eventSocketPort, eventSocketPassword, sipPort } = this.#doors;
+    const doors = [String(adminPort), adminSecret, String(eventSocketPort), eventSocketPassword];
+    const application = await startScript(script('./bare-app.ts'), doors);
+    const callers = await startScript(script('./arriving-calls.ts'), [String(sipPort), String(perSecond)]);
+    const stop = (): void => {
+      callers.stop();
+      application.stop();
+    };
+    return { stop };
   }
 
   async hangUp(legs: readonly Leg[]): Promise<void> {

@@ -3,15 +3,13 @@ import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeG711 } from '../phone/g711.ts';
+import { Punctuality } from './punctuality.ts';
 
 const HEADER = 12;
 const SAMPLES = 160;
 const FRAME_MS = 20;
 /** Phones do not speak in step: they are dealt out over so many parts of the 20 ms. */
 const PARTS = 10;
-/** Packets from whose arrival the beat of a stream is known. */
-const LEARNED = 50;
-const ON_TIME_MS = 5;
 
 /** A frame's number in four bytes of µ-law that come through decoding and encoding as they are. */
 const BASE = 100;
@@ -38,21 +36,17 @@ export interface Heard {
   /** Numbers that are missing or came twice in what the other side said. */
   lost: number;
   doubled: number;
-  /** Packets after the first second, and how many of them came within 5 ms of their time. */
-  timed: number;
-  onTime: number;
 }
 
 /** A phone that sends numbered frames, or a sound of its own, as cheaply as Node can. */
 export class LoadPhone {
-  readonly heard: Heard = { packets: 0, lost: 0, doubled: 0, timed: 0, onTime: 0 };
+  readonly heard: Heard = { packets: 0, lost: 0, doubled: 0 };
+  readonly punctuality = new Punctuality();
   /** Called with what was heard, µ-law. */
   onAudio: ((payload: Buffer) => void) | null = null;
   sent = 0;
   readonly #socket: Socket;
   readonly #packet = Buffer.alloc(HEADER + SAMPLES);
-  readonly #arrivals: number[] = [];
-  #beat = 0;
   #last: number | undefined;
   #to = 0;
   #numbered = true;
@@ -108,7 +102,7 @@ export class LoadPhone {
   #hear(packet: Buffer, at: number): void {
     if (packet.length !== HEADER + SAMPLES) return;
     this.heard.packets += 1;
-    this.#time(at - (packet.readUInt32BE(4) / SAMPLES) * FRAME_MS);
+    this.punctuality.came(at, packet.readUInt32BE(4));
     this.onAudio?.(packet.subarray(HEADER));
     if (this.onAudio) return;
     const number = numberOf(packet);
@@ -116,16 +110,6 @@ export class LoadPhone {
     if (step > 1 && step < BASE ** 2) this.heard.lost += step - 1;
     if (step <= 0 && step > -BASE) this.heard.doubled += 1;
     else this.#last = number;
-  }
-
-  #time(offset: number): void {
-    if (this.heard.packets <= LEARNED) {
-      this.#arrivals.push(offset);
-      this.#beat = this.#arrivals.sort((a, b) => a - b)[this.#arrivals.length >> 1] ?? 0;
-      return;
-    }
-    this.heard.timed += 1;
-    if (Math.abs(offset - this.#beat) <= ON_TIME_MS) this.heard.onTime += 1;
   }
 }
 
