@@ -1,6 +1,7 @@
 import type { ReleaseCause } from '#contract/hangup';
 import type { ConnectRequest } from '#flow/action';
 import { deferred } from '../deferred.ts';
+import type { GroupcallSession } from '../groupcall/session.ts';
 import { ConnectBridge } from './connect-bridge.ts';
 import { RINGBACK } from './controls.ts';
 import { causeToldOf } from './refusal.ts';
@@ -34,7 +35,9 @@ export class Connect {
   readonly #signal: AbortSignal;
   readonly #over = deferred<void>();
   readonly #causes = new Map<CallSession, ReleaseCause>();
-  #legs: CallSession[] = [];
+  readonly #legs: CallSession[] = [];
+  /** The groupcalls among what was dialled that are not over. */
+  #groups: GroupcallSession[] = [];
   #ringback = new AbortController();
   #callee: CallSession | undefined;
   /** A leg that the caller hears though it has not answered. */
@@ -59,8 +62,9 @@ export class Connect {
    */
   async run(): Promise<boolean> {
     const { sessions, groupcalls } = await this.#place();
-    this.#legs = sessions;
-    sessions.forEach(leg => this.#follow(leg));
+    this.#groups = groupcalls.flatMap(({ id }) => this.#caller.services.registry.groupcalls.get(id) ?? []);
+    this.#groups.forEach(group => this.#followGroup(group));
+    this.#follow(sessions);
     this.#signal.addEventListener('abort', () => this.#over.resolve(), { once: true });
     if (this.#signal.aborted) this.#over.resolve();
     void this.#ring();
@@ -93,7 +97,24 @@ export class Connect {
     });
   }
 
-  #follow(leg: CallSession): void {
+  /** A linear groupcall rings others when those before have ended; while it is there somebody may still answer. */
+  #followGroup(group: GroupcallSession): void {
+    group.on('dialled', calls => {
+      for (const call of calls) call.mayBePickedUp = true;
+      this.#follow(calls);
+    });
+    group.once('ended', () => {
+      this.#groups = this.#groups.filter(one => one !== group);
+      this.#endWithoutAnswer();
+    });
+  }
+
+  #follow(legs: CallSession[]): void {
+    this.#legs.push(...legs);
+    for (const leg of legs) this.#followLeg(leg);
+  }
+
+  #followLeg(leg: CallSession): void {
     if (leg.call.status === 'progressing') void this.#answered(leg);
     else if (leg.early) this.#hear(leg);
     if (leg.call.status === 'hangup') this.#ended(leg, leg.released ?? 'failure');
@@ -144,6 +165,7 @@ export class Connect {
     this.#callee = leg;
     this.#ringback.abort();
     for (const other of this.#legs) if (other !== leg) void other.hangup('answered_elsewhere');
+    for (const group of this.#groups) if (!group.calls.includes(leg)) void group.hangup('answered_elsewhere');
     try {
       await this.#joining;
       await this.#caller.answer();
@@ -162,8 +184,7 @@ export class Connect {
 
   /** Another phone takes a leg that rings (RFC 3891 section 3): it is joined as if it had been dialled and had answered. */
   async #pickedUp(by: CallSession): Promise<void> {
-    this.#legs.push(by);
-    this.#follow(by);
+    this.#follow([by]);
     await by.answer().catch((error: unknown) => by.log.info({ error: String(error) }, 'gave up before the pick-up'));
     if (this.#signal.aborted) await by.hangup('normal_clearing');
   }
@@ -177,19 +198,27 @@ export class Connect {
 
   #ended(leg: CallSession, cause: ReleaseCause): void {
     this.#causes.set(leg, cause);
-    const nobodyLeft = leg === this.#callee || this.#causes.size === this.#legs.length;
-    if (nobodyLeft && !this.#left) this.#over.resolve();
+    if (leg === this.#callee && !this.#left) this.#over.resolve();
     else if (leg === this.#heard && !this.#callee) this.#unhear();
+    this.#endWithoutAnswer();
+  }
+
+  #endWithoutAnswer(): void {
+    const nobodyLeft = this.#groups.length === 0 && this.#causes.size === this.#legs.length;
+    if (nobodyLeft && !this.#left) this.#over.resolve();
   }
 
   async #dissolve(): Promise<void> {
-    this.#ringback.abort();
     await this.#joining;
+    this.#ringback.abort();
     if (!this.#callee && this.#heard) await this.#caller.endpoint?.unbridge();
     this.#caller.bridge?.kick(this.#caller.id);
     await this.#left;
     if (!this.#callee) this.#caller.refusal = TELLING.find(cause => [...this.#causes.values()].includes(cause));
-    await Promise.all(this.#legs.filter(leg => !leg.bridge).map(leg => leg.hangup('normal_clearing')));
+    // Who was handed on is in another bridge by now, and stays.
+    const groups = this.#groups.filter(group => group.calls.every(leg => !leg.bridge));
+    const legs = this.#legs.filter(leg => !leg.bridge);
+    await Promise.all([...groups, ...legs].map(one => one.hangup('normal_clearing')));
   }
 
   /** The caller is released as the callee was (6.4, step 5). */

@@ -33,9 +33,10 @@ type Leg = CallSession | GroupcallSession;
  * With `ring_all` there is one dial of all destinations; with `linear` one destination follows the other until somebody
  * answers. Who answers is decided at once, in `#mayAnswer`; what follows from it goes through the mailbox.
  *
- * Emits `ended` when its last leg is over and its record final.
+ * Emits `dialled` when `linear` rings the next destination, here or in a groupcall within it, and `ended` when its last leg is
+ * over and its record final.
  */
-export class GroupcallSession extends EventEmitter<{ ended: [] }> {
+export class GroupcallSession extends EventEmitter<{ dialled: [calls: CallSession[]]; ended: [] }> {
   readonly id = newId();
   readonly #services: Services;
   readonly #dialer: Dialer;
@@ -171,7 +172,13 @@ export class GroupcallSession extends EventEmitter<{ ended: [] }> {
     await Promise.all([this.#commit({}), ...[...this.#alive].map(leg => leg.create())]);
     await this.#dialer.chain(this.calls);
     if (!this.#goesOn()) for (const leg of this.#alive) this.#release(leg, 'normal_clearing');
+    this.#tellDialled(this.calls);
     return true;
+  }
+
+  #tellDialled(calls: CallSession[]): void {
+    this.emit('dialled', calls);
+    if (this.#parent) this.#parent.#tellDialled(calls);
   }
 
   #goesOn(): boolean {

@@ -140,6 +140,24 @@ describe('placing and taking calls (voice-and-flows 9)', function () {
     });
   });
 
+  it('who calls a linear agent talks to the address that answers, and is told busy when all are', async () => {
+    const alice = await office.phone('1001', { tone: 500 });
+    const busy = await office.phone('1002', { incoming: { refuse: 486 } });
+    const bob = await office.phone('1002', { incoming: { autoAnswer: true }, tone: 900 });
+    const target = (id: string) => `sip:agent%3A${id}@${stack.welcome.extensions[0]?.domain_name}`;
+    await withAgent('linear', [sip(busy), sip(busy), sip(bob), sip(alice)], async id => {
+      const out = await alice.dial(target(id));
+      const incoming = await bob.waitForCall();
+      await Promise.all([out.hearsOnly([900]), incoming.hearsOnly([500])]);
+      await out.hangup();
+      await incoming.ended();
+    });
+    await withAgent('linear', [sip(busy), sip(busy)], async id =>
+      assert.equal((await (await alice.dial(target(id))).ended()).status, 486),
+    );
+    assert.equal(busy.messages('INVITE', 'received').length, 4);
+  });
+
   it('an agent’s own number owns calls that come from it', async () => {
     const alice = await office.registered('1001');
     await withAgent('ringall', [extension('1001')], async id => {
