@@ -55,6 +55,15 @@ class Failed extends Error {
   }
 }
 
+/**
+ * Whether an INVITE for a phone on a connection went out over another one: drachtio-server knows such phones by user and host of
+ * their Contact, and two may write the same.
+ */
+const wentElsewhere = ({ lost, proxy }: DialTarget, sent: SipRequest): boolean => {
+  const [meant, used] = [parseSipUri(proxy)?.port, Number(sent.source_port)];
+  return lost !== undefined && used > 0 && meant !== undefined && used !== meant;
+};
+
 /** Where a URI leads, when it says so by address. */
 const addressOf = (text: string): SipAddress | undefined => {
   const uri = parseSipUri(text);
@@ -76,7 +85,7 @@ interface Attempt {
   request?: SipRequest;
   /** Somebody at the other end has said something: it may be canceled (RFC 3261 section 9.1). */
   heard: boolean;
-  /** Another is dialled already: whatever comes of it is taken back. */
+  /** Another is dialled already, or somebody else was rung: whatever comes of it is taken back. */
   given_up: boolean;
   over: boolean;
 }
@@ -202,14 +211,15 @@ export class OutgoingLeg extends Leg {
     }
   }
 
-  #invite({ uri, proxy, headers, auth, carrier, next }: DialTarget, localSdp: string): Promise<Dialog> {
+  #invite(target: DialTarget, localSdp: string): Promise<Dialog> {
+    const { uri, proxy, headers, auth, carrier, next } = target;
     const attempt: Attempt = { heard: false, given_up: false, over: false };
     this.#attempt = attempt;
     const { srf } = this.#server;
     // drachtio-srf writes into the headers it is given.
     const options = { localSdp, headers: { ...CAPABILITIES, ...headers }, ...(proxy ? { proxy } : {}) };
     const progress: UacProgress = {
-      cbRequest: (error, request) => this.#onSent(attempt, error, request),
+      cbRequest: (error, request) => this.#onSent(attempt, target, error, request),
       cbProvisional: response => this.#onProvisional(attempt, response),
     };
     const goesOn = () => !this.#cause && !attempt.given_up;
@@ -217,7 +227,17 @@ export class OutgoingLeg extends Leg {
     const invited = auth
       ? inviteWithLogin(srf, to, options, progress, { login: auth, goesOn })
       : srf.createUAC(to, options, progress);
-    return next && carrier ? this.#unlessDead(attempt, carrier, invited) : invited;
+    return next && carrier ? this.#unlessDead(attempt, carrier, invited) : this.#ifRight(attempt, invited);
+  }
+
+  /** Rejects when somebody else was rung, whatever came of it. */
+  async #ifRight(attempt: Attempt, invited: Promise<Dialog>): Promise<Dialog> {
+    const dialog = await invited.catch((error: unknown) => {
+      if (!attempt.given_up) throw error;
+    });
+    if (dialog && !attempt.given_up) return dialog;
+    void dialog?.destroy().catch(() => undefined); // it is over as wished
+    throw new Failed('no_user_response');
   }
 
   /** Rejects when a silent carrier is not there; what is heard of it later is taken back. */
@@ -240,10 +260,15 @@ export class OutgoingLeg extends Leg {
     }
   }
 
-  #onSent(attempt: Attempt, error: unknown, request: SipRequest): void {
+  #onSent(attempt: Attempt, target: DialTarget, error: unknown, request: SipRequest): void {
     if (error) return; // createUAC rejects with it
     attempt.request = request;
     this.capture.follow(request.get('call-id') ?? '');
+    if (wentElsewhere(target, request)) {
+      this.log.warn({ uri: target.uri, meant: target.proxy }, 'another phone of this name was rung; taking it back');
+      attempt.given_up = true;
+      return request.cancel();
+    }
     if (this.#cause) this.#sendCancel(request);
   }
 

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import type { SipHeader } from '../../scripts/phone/sip-message.ts';
 import { Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
+import { ownServers } from '../support/own-servers.ts';
 import { sharedStack } from '../support/stack.ts';
 
 type Extension = Registration & { id: string; extension: string; tm_create: string };
@@ -228,6 +229,23 @@ describe('phones register', function () {
     const invite = phone.messages('INVITE', 'received')[0]?.message.headers ?? [];
     assert.equal(routesIn(invite, 'route'), path);
     await incoming.ended();
+  });
+
+  it('over TCP from one address under one name, and none is left with the call of the other', async () => {
+    const options = { transport: 'tcp' as const, server: office.stack.sip };
+    await office.registered('1001', options);
+    const later = await office.registered('1001', options);
+    await office.ring('1001', [{ type: 'beep' }]);
+    // drachtio-server rings this one for both; what was meant for the other is taken back.
+    const ringing = () => later.calls.filter(one => one.state === 'ringing');
+    await later.message('INVITE', { direction: 'received' });
+    const [own] = await eventually(
+      'one call',
+      ringing,
+      found => found.length === 1 && later.calls.length === (ownServers() ? 2 : 1),
+    );
+    own?.answer();
+    await own?.ended();
   });
 
   it('at a bare address, as those without a name for us do', async () => {
