@@ -65,7 +65,7 @@ describe('drachtio: registrations and requests outside calls', () => {
 
   const MALFORMED: Record<string, Record<string, string>> = {
     'a CSeq that is no number': { CSeq: 'one INVITE' },
-    'no Contact': { Contact: '' },
+    'a Contact that is empty': { Contact: '' },
   };
   const refused = async (headers: Record<string, string>): Promise<void> => {
     rig = await Rig.start();
