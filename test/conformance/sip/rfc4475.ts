@@ -869,7 +869,12 @@ ${sdp('192.0.2.5')}`,
 // 3.4 Backward compatibility
 
 keep(
-  ...(['3.4.1', 'inv2543', 'INVITE', 'RFC 2543 knew neither branch nor tag, and no length over UDP'] as const),
+  ...([
+    '3.4.1',
+    'inv2543',
+    400,
+    'without the Contact that RFC 2543 did not ask for a call could not be ended',
+  ] as const),
   `INVITE sip:UserB@example.com SIP/2.0
 Via: SIP/2.0/UDP iftgw.example.com
 From: <sip:+13035551111@ift.client.example.net;user=phone>
