@@ -65,8 +65,8 @@ function receiveInvite(core: Core, transaction: ServerTransaction, request: SipR
   const twin = core.dialogs.byId(dialogId(request));
   // The same call by two ways (RFC 3261 8.2.2.2), or a second INVITE that forgot its To tag.
   if (twin) return answer(transaction, twin.state === 'confirmed' ? 491 : 482);
-  // Nothing could be sent to a place that is none (RFC 3261 8.1.1.8); RFC 2543 did without a Contact.
-  if (headersOf(request, 'contact').length > 0 && contactOf(request) === undefined) return answer(transaction, 400);
+  // Nothing inside the dialog could be sent to who names no place (RFC 3261 8.1.1.8).
+  if (contactOf(request) === undefined) return answer(transaction, 400);
   const app = core.apps.next('invite');
   if (!app) return answer(transaction, 503);
   const dialog = newDialog(app, transaction, request, source);
