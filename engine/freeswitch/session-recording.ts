@@ -66,12 +66,12 @@ export class SessionRecording {
   }
 }
 
-/** The variables that tell how much was recorded. */
-export function setRecordFigures(channel: Channel, { samples, duration_ms, bytes }: Recorded): void {
+/** The variables that tell how much was recorded; samples are counted at the rate of the call, whatever that of the file. */
+export function setRecordFigures(channel: Channel, { duration_ms, bytes }: Recorded): void {
   channel.set('record_file_size', String(bytes));
   channel.set('record_seconds', String(Math.floor(duration_ms / 1000)));
   channel.set('record_ms', String(duration_ms));
-  channel.set('record_samples', String(samples));
+  channel.set('record_samples', String(duration_ms * 8));
 }
 
 /**
@@ -80,12 +80,13 @@ export function setRecordFigures(channel: Channel, { samples, duration_ms, bytes
  * says and RECORD_WRITE_ONLY only what it hears, RECORD_MIN_SEC throws shorter files away, record_sample_rate is the rate.
  * @param limitSeconds 0 for no limit
  * @param text `{name=value,…}` for this recording alone
+ * One that is being recorded to this file already goes on as it is, as on FreeSWITCH.
  * @throws Error when the file cannot be created or too many recordings run
  */
 export async function startRecording(channel: Channel, path: string, limitSeconds: number, text = ''): Promise<void> {
   if (path === '') throw new Error('no file is named');
+  if (channel.recordings.has(path)) return;
   if (channel.recordings.size >= maxRecordings) throw new Error(`more than ${maxRecordings} recordings`);
-  if (channel.recordings.has(path)) throw new Error('this file is being recorded already');
   const own = variablesIn(text);
   const get = (name: string): string | undefined => own.get(name) ?? channel.get(name);
   const maxMs = limitSeconds > 0 ? { maxMs: limitSeconds * 1000 } : {};

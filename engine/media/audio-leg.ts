@@ -46,6 +46,15 @@ interface AudioLegEvents {
   insecure: [reason: string];
 }
 
+/**
+ * What changes the sound that a party hears: a source on top of it, a source in its place, or a mute. Each changes what those
+ * before it made, in the order in which they came.
+ */
+interface Layer {
+  source: FrameSource | null;
+  instead: boolean;
+}
+
 interface Waiter {
   target: number;
   resolve: () => void;
@@ -77,8 +86,9 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #played = new Int16Array(frameSamples);
   readonly #muted = { read: false, write: false };
   #taps: readonly AudioTap[] = [];
-  #overlays: readonly FrameSource[] = [];
-  #replacements: readonly FrameSource[] = [];
+  #layers: readonly Layer[] = [];
+  /** Where a mute of either direction has its place among the layers, as the one media bug has that does both. */
+  readonly #muting: Layer = { source: null, instead: true };
   #waiters: Waiter[] = [];
   #inband: InbandDigits | null = null;
   #saidTick = -1;
@@ -154,21 +164,24 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     };
   }
 
-  /** Mixes a source on top of whatever else the party hears, until it ends or the returned function is called. */
+  /** Adds a source to what the party hears, below all layers, until it ends or the returned function is called. */
+  addVoice(source: FrameSource): () => void {
+    const layer = { source, instead: false };
+    this.#layers = [layer, ...this.#layers];
+    return () => this.#dropLayer(layer);
+  }
+
+  /** Mixes a source on top of what the party hears, until it ends or the returned function is called. */
   addOverlay(source: FrameSource): () => void {
-    const entry: FrameSource = { read: frame => source.read(frame) };
-    this.#overlays = [...this.#overlays, entry];
-    return () => this.#dropOverlay(entry);
+    return this.#addLayer({ source, instead: false });
   }
 
   /**
-   * Lets the party hear a source in place of everything else, until it ends or the returned function is called. What it
-   * hides goes on unheard. Of several the latest is heard.
+   * Lets the party hear a source in place of all that came before it, until it ends or the returned function is called. What
+   * it hides goes on unheard.
    */
   addReplacement(source: FrameSource): () => void {
-    const entry: FrameSource = { read: frame => source.read(frame) };
-    this.#replacements = [...this.#replacements, entry];
-    return () => this.#dropReplacement(entry);
+    return this.#addLayer({ source, instead: true });
   }
 
   /** Lets two parties hear each other; takes both out of any other bridge. */
@@ -191,9 +204,11 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#echo = on;
   }
 
-  /** `read`: nobody hears the party. `write`: the party hears nothing. Digits pass all the same. */
+  /** `read`: nobody hears the party. `write`: the party hears nothing but what is added later. Digits pass all the same. */
   mute(direction: 'read' | 'write', on: boolean): void {
     this.#muted[direction] = on;
+    if (!this.#muted.read && !this.#muted.write) this.#dropLayer(this.#muting);
+    else if (!this.#layers.includes(this.#muting)) this.#addLayer(this.#muting);
   }
 
   /**
@@ -235,8 +250,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#sender.digits.clear();
     this.#resolveWaiters();
     this.#taps = [];
-    this.#overlays = [];
-    this.#replacements = [];
+    this.#layers = [];
     this.#source = null;
     this.#wire.close();
     this.#rtp.release();
@@ -265,16 +279,17 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     else heard.fill(0);
     if (this.#readSource()) this.#mixPlayed();
     if (this.gain.base !== 1) amplify(heard, heard, this.gain.base);
-    for (const overlay of this.#overlays) {
-      if (overlay.read(this.#played)) this.#mixPlayed();
-      else this.#dropOverlay(overlay);
-    }
-    for (const replacement of this.#replacements) {
-      if (replacement.read(this.#played)) heard.set(this.#played);
-      else this.#dropReplacement(replacement);
-    }
+    for (const layer of this.#layers) this.#apply(layer);
     if (this.gain.write !== 1) amplify(heard, heard, this.gain.write);
-    if (this.#muted.write) heard.fill(0);
+  }
+
+  #apply(layer: Layer): void {
+    const { source, instead } = layer;
+    if (!source) {
+      if (this.#muted.write) this.#heard.fill(0);
+    } else if (!source.read(this.#played)) this.#dropLayer(layer);
+    else if (instead) this.#heard.set(this.#played);
+    else this.#mixPlayed();
   }
 
   #mixPlayed(): void {
@@ -282,12 +297,13 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     for (let i = 0; i < frameSamples; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
   }
 
-  #dropOverlay(overlay: FrameSource): void {
-    this.#overlays = this.#overlays.filter(one => one !== overlay);
+  #addLayer(layer: Layer): () => void {
+    this.#layers = [...this.#layers, layer];
+    return () => this.#dropLayer(layer);
   }
 
-  #dropReplacement(replacement: FrameSource): void {
-    this.#replacements = this.#replacements.filter(one => one !== replacement);
+  #dropLayer(layer: Layer): void {
+    this.#layers = this.#layers.filter(one => one !== layer);
   }
 
   #readSource(): boolean {

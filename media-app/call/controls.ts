@@ -6,13 +6,17 @@ import type { MediaEndpoint } from '../media/endpoint.ts';
 import { Mailbox } from './mailbox.ts';
 import type { CallSession } from './session.ts';
 
-const SILENCE = 'silence_stream://-1';
-
 /** What a party hears that waits for somebody else to answer. */
 export const RINGBACK = 'tone_stream://loops=-1;%(1000,4000,425)';
 
 /** What a party hears while others see to a transfer. */
 export type Aside = 'music' | 'ringback';
+
+/** Whether a party is cut off from its call, and the sound that it hears in its place; silence without one. */
+interface Instead {
+  deaf: boolean;
+  sound: string | undefined;
+}
 
 /** Refuses what cannot be done to a call in its status (voice-and-flows 10). */
 const requireUp = ({ status }: Call): void => {
@@ -41,8 +45,8 @@ export class CallControls {
   #aside: Aside | undefined;
   /** `mute_direction` before the party was set aside. */
   #mutedBefore: MuteDirection = '';
-  /** What the party hears now in place of everything else. */
-  #instead: string | undefined;
+  /** What the party hears now in place of its call. */
+  #instead: Instead = { deaf: false, sound: undefined };
   #speech: string | undefined;
 
   constructor(session: CallSession) {
@@ -146,21 +150,21 @@ export class CallControls {
   /** Brings the media in line with the switches. What is new is there before what was goes, so that nothing slips through. */
   async #apply(mute: MuteDirection): Promise<void> {
     const endpoint = this.#endpoint();
-    const before = this.#instead;
-    const wanted = await this.#wantedInstead(mute);
-    if (wanted !== before) {
-      if (wanted) await endpoint.displace(wanted, { loop: true });
-      this.#instead = wanted;
-      if (before) await endpoint.undisplace(before);
-    }
+    const { sound: before } = this.#instead;
+    const { deaf, sound } = await this.#wantedInstead(mute);
+    if (deaf) await endpoint.deafen(true); // first: it silences what lies below it, and the sound must not
+    if (sound && sound !== before) await endpoint.overlay(sound);
+    this.#instead = { deaf, sound };
+    if (before && before !== sound) await endpoint.undisplace(before);
+    if (!deaf) await endpoint.deafen(false);
     await endpoint.mute(this.#switches.held || this.#aside === 'music' || mute === 'out' || mute === 'both');
   }
 
-  async #wantedInstead(mute: MuteDirection): Promise<string | undefined> {
+  async #wantedInstead(mute: MuteDirection): Promise<Instead> {
     const { held, music, silence } = this.#switches;
-    if (this.#aside === 'ringback') return RINGBACK;
-    if (music || this.#aside === 'music') return this.#session.services.holdMusic();
-    return held || silence || mute === 'in' || mute === 'both' ? SILENCE : undefined;
+    if (this.#aside === 'ringback') return { deaf: true, sound: RINGBACK };
+    if (music || this.#aside === 'music') return { deaf: true, sound: await this.#session.services.holdMusic() };
+    return { deaf: held || silence || mute === 'in' || mute === 'both', sound: undefined };
   }
 
   #endpoint(): MediaEndpoint {

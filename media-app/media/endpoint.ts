@@ -171,19 +171,30 @@ export class MediaEndpoint extends EventEmitter {
 
   /**
    * Lets the party hear a file in place of everything else, until its end or `undisplace`; what it hides goes on unheard.
-   * Of several the latest is heard.
+   * FreeSWITCH lets nobody hear meanwhile what the party says.
    */
-  async displace(file: string, { loop = false } = {}): Promise<void> {
-    const answer = await this.#command(
-      'uuid_displace',
-      `start ${inQuotes(stripLineBreaks(file))} 0${loop ? ' l' : ''}`,
-    );
+  displace(file: string): Promise<void> {
+    return this.#displace(file, '');
+  }
+
+  /** Lets the party hear a file on top of everything else, again and again, until `undisplace`. */
+  overlay(file: string): Promise<void> {
+    return this.#displace(file, ' 0 lm');
+  }
+
+  async #displace(file: string, how: string): Promise<void> {
+    const answer = await this.#command('uuid_displace', `start ${inQuotes(stripLineBreaks(file))}${how}`);
     if (!answer.startsWith('+OK')) throw new Error(`cannot displace with ${file}: ${answer.trim()}`);
   }
 
   /** Ends a displacement; harmless when the file has ended by itself. */
   async undisplace(file: string): Promise<void> {
     if (this.alive) await this.#command('uuid_displace', `stop ${inQuotes(stripLineBreaks(file))}`);
+  }
+
+  /** Whether the party is cut off from what it would hear; what is put in its place or on top afterwards is heard. */
+  async deafen(on: boolean): Promise<void> {
+    await this.#command('uuid_audio', `start write mute ${on ? 1 : 0}`);
   }
 
   /** Whether others hear the party. */

@@ -3,7 +3,7 @@ import { splitArguments } from '../application.ts';
 import { startRecording, stopRecordings } from '../session-recording.ts';
 
 const done = '+OK Success\n';
-const failed = '-ERR Operation Failed\n';
+const usage = '<uuid> [start|stop|mask|unmask] <path> [<limit>] [<recording_vars>]';
 
 /**
  * `uuid_record <uuid> start|stop|mask|unmask <path>|all [<limit seconds>] [{<name>=<value>,…}]`; `mask` records silence
@@ -12,7 +12,7 @@ const failed = '-ERR Operation Failed\n';
 export const uuidRecord = onChannel(
   'uuid_record',
   {
-    usage: '<uuid> [start|stop|mask|unmask] <path> [<limit>] [<recording_vars>]',
+    usage,
     missing: '-ERR Cannot locate session!\n',
     least: 2,
   },
@@ -21,8 +21,9 @@ export const uuidRecord = onChannel(
     const [action, path = '', limit] = splitArguments(rest.slice(0, rest.length - variables.length));
     if (action === 'start') return startRecording(channel, path, Number(limit) || 0, variables).then(() => done);
     if (action === 'stop') return (await stopRecordings(channel, path)) ? done : '-ERR Cannot stop record session!\n';
+    if (action !== 'mask' && action !== 'unmask') return `-USAGE: ${usage}\n`;
     const chosen = [...channel.recordings.values()].filter(one => path === 'all' || one.path === path);
-    if (chosen.length === 0 || (action !== 'mask' && action !== 'unmask')) return failed;
+    if (chosen.length === 0) return `-ERR Cannot ${action} recording session!\n`;
     for (const one of chosen) one.mask(action === 'mask');
     return done;
   },

@@ -138,7 +138,7 @@ export class AudioFork implements AudioTap {
     const voice = new StreamedVoice(rate, {
       begins: () => {
         this.#removeOverlay?.();
-        this.#removeOverlay = this.#channel.leg.addOverlay(voice);
+        this.#removeOverlay = this.#channel.leg.addVoice(voice);
       },
       mark: (name, end) => this.#socket.send(markReport(name, end)),
       overrun: () => this.#raise('buffer_overrun'),

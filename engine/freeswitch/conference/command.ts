@@ -12,15 +12,19 @@ export function noMember(id: string): string {
   return `-ERR Non-Existant ID ${id}\n`;
 }
 
-/** The members that a word names: a number, `all`, `last` or `non_moderator`; null when there is no such member. */
+/** What names members; another word is answered with the usage. */
+const naming = /^(0*[1-9]\d{0,9}|all|last|non_moderator)$/;
+
+/** The members that a word names: a number, `all` or `last`; null when there is no such member. */
 export function membersOf(conference: Conference, word: string): Member[] | null {
   const all = conference.newestFirst();
   if (word === 'all') return all;
   if (word === 'last') return all.slice(0, 1);
-  if (word === 'non_moderator') return all.filter(one => !one.moderator);
   const member = conference.members.get(Number(word));
-  return /^\d{1,10}$/.test(word) && member ? [member] : null;
+  return naming.test(word) && member ? [member] : null;
 }
+
+const skipped = ({ id }: Member): string => `Skipping moderator (member id ${id}).\n`;
 
 /** A command on members; without one it answers its usage, as the real server does without `-ERR`. */
 export function onMembers(
@@ -31,10 +35,15 @@ export function onMembers(
   return {
     name,
     run: (conference, words) => {
-      const [who, ...rest] = words;
-      if (who === undefined) return `${name} ${usage}`;
+      const [who = '', ...rest] = words;
+      if (!naming.test(who)) return `${name} ${usage}`;
+      if (who === 'non_moderator')
+        return conference
+          .newestFirst()
+          .map(one => (one.moderator ? skipped(one) : run(one, conference, rest)))
+          .join('');
       const members = membersOf(conference, who);
-      return members ? members.map(member => run(member, conference, rest)).join('') : noMember(who.slice(0, 64));
+      return members ? members.map(member => run(member, conference, rest)).join('') : noMember(who);
     },
   };
 }

@@ -6,7 +6,9 @@ import { isRoomName } from './conferences.ts';
 import type { Member } from './member.ts';
 import { setHearing, setSpeaking } from './mute.ts';
 
+/** Who, in the two spellings of FreeSWITCH. */
 const who = '<[member_id|all]|last|non_moderator>';
+const whom = '<[member_id|all|last|non_moderator]>';
 
 /** Sends a member out; its channel lives on. */
 function dismiss(member: Member, conference: Conference, action: string): void {
@@ -22,17 +24,17 @@ export const memberCommands: ConferenceCommand[] = [
   onMembers('deaf', who, (member, conference) => setHearing(member, conference, false)),
   onMembers('undeaf', who, (member, conference) => setHearing(member, conference, true)),
   // There is no video, so there is nothing to mute in it.
-  onMembers('vmute', who, member => `+OK vmute ${member.id}\n`),
-  onMembers('unvmute', who, member => `+OK unvmute ${member.id}\n`),
-  onMembers('kick', `${who} [<optional sound file>]`, (member, conference) => {
+  onMembers('vmute', `${who} [<quiet>]`, member => `+OK vmute ${member.id}\n`),
+  onMembers('unvmute', `${who} [<quiet>]`, member => `+OK unvmute ${member.id}\n`),
+  onMembers('kick', `${whom} [<optional sound file>]`, (member, conference) => {
     dismiss(member, conference, 'kick-member');
     return `+OK kicked ${member.id}\n`;
   }),
-  onMembers('hup', who, (member, conference) => {
+  onMembers('hup', whom, (member, conference) => {
     dismiss(member, conference, 'hup-member');
     return `+OK hup ${member.id}\n`;
   }),
-  onMembers('dtmf', '<[member_id|all|last|non_moderator]> <digits>', (member, conference, [digits]) => {
+  onMembers('dtmf', `${whom} <digits>`, (member, conference, [digits]) => {
     if (digits === undefined) return '-ERR no digits\n';
     sendDigits(member.channel, digits);
     conference.raiseAbout(member, 'dtmf-member', { Digits: digits.slice(0, 256) });

@@ -5,6 +5,7 @@ const usage = 'recording [start|stop|check|pause|resume] [<filename>|all]';
 const notRecorded = '-ERR Conference is not being recorded.\n';
 
 async function start({ recordings }: Conference, path: string): Promise<string> {
+  if (recordings.paths.includes(path)) return `-ERR file [${path}] is already being used for recording.\n`;
   try {
     await recordings.start(path);
   } catch (error) {

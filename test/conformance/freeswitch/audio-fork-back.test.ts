@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
+import { ownServers } from '../../support/own-servers.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import type { FarEnd, ForkingEndpoint } from './fork-server.ts';
 import { amplitudeOf, ForkServer, forkingCall, tone } from './fork-server.ts';
@@ -49,7 +51,7 @@ describe('audio forks: what the far end sends back', () => {
       await peer.hears(850, 400);
       await silentAgain(peer);
       const ms = msOf(peer, 850);
-      assert.ok(ms >= 960 && ms <= 1020, `${ms} ms`);
+      assert.ok(ms >= (ownServers() ? 900 : 960) && ms <= 1020, `${ms} ms`); // FreeSWITCH drops some of the first
     });
 
   it('plays frames that come in real time without a break', async () => {
@@ -64,7 +66,7 @@ describe('audio forks: what the far end sends back', () => {
     const heard = peer.heard.map(frame => amplitudeOf(frame.samples, 600, 8000) > 3000);
     const first = heard.indexOf(true);
     const gaps = heard.slice(first, heard.lastIndexOf(true)).filter(one => !one).length;
-    assert.ok(gaps <= 1, `${gaps} gaps in ${msOf(peer, 600)} ms`);
+    assert.ok(gaps <= (ownServers() ? 4 : 1), `${gaps} gaps in ${msOf(peer, 600)} ms`);
     assert.ok(msOf(peer, 600) >= 940);
   });
 
@@ -84,7 +86,7 @@ describe('audio forks: what the far end sends back', () => {
     assert.ok(msOf(peer, 1000) >= 220, `${msOf(peer, 1000)} ms`);
   });
 
-  it('waits for more before it begins, but not for ever', async () => {
+  engineOnly('mod_audio_fork waits for ever', 'waits for more before it begins, but not for ever', async () => {
     const { peer, far } = await fork(streaming());
     peer.forget();
     far.socket.send(tone(1200, 35, 8000));
@@ -110,10 +112,14 @@ describe('audio forks: what the far end sends back', () => {
     far.send({ type: 'mark', data: { name: 'm1' } });
     await far.says('{"type": "mark", "data": {"name":"m1", "event": "playout"}}');
     const ms = performance.now() - start;
-    assert.ok(ms > 460 && ms < 750, `after ${Math.round(ms)} ms`);
+    assert.ok(ms > (ownServers() ? 400 : 460) && ms < 750, `after ${Math.round(ms)} ms`);
+    await silentAgain(peer);
+  });
+
+  engineOnly('mod_audio_fork waits for audio', 'answers a mark at once when nothing is left to be played', async () => {
+    const { far } = await fork(streaming());
     far.send({ type: 'mark', data: { name: 'say "now"' } });
     await far.says('{"type": "mark", "data": {"name":"say \\"now\\"", "event": "playout"}}');
-    await silentAgain(peer);
   });
 
   it('falls silent at killAudio, clears the marks that wait, and plays on with what comes later', async () => {
@@ -146,7 +152,7 @@ describe('audio forks: what the far end sends back', () => {
     assert.equal(far.texts.length, 30);
   });
 
-  it('drops streamed audio at stop_play', async () => {
+  engineOnly('mod_audio_fork takes no name there', 'drops streamed audio at stop_play', async () => {
     const { endpoint, peer, far } = await fork(streaming());
     far.socket.send(tone(1000, 8000, 8000));
     await peer.hears(1000);
@@ -154,7 +160,7 @@ describe('audio forks: what the far end sends back', () => {
     await silentAgain(peer);
   });
 
-  it('keeps three minutes and tells once when more comes', async () => {
+  engineOnly('mod_audio_fork has no limit', 'keeps three minutes and tells once when more comes', async () => {
     const { peer, told, far } = await fork(streaming());
     for (let i = 0; i < 20; i += 1) far.socket.send(tone(600, 10_000, 8000));
     await until(() => told.length > 0, 'the buffer_overrun event', 5000);
@@ -182,7 +188,22 @@ describe('audio forks: what the far end sends back', () => {
     assert.equal(msOf(peer, 1000), 0);
   });
 
-  it('tells the application what the far end says in JSON', async () => {
+  it('tells the application what the far end says', async () => {
+    const { told, far } = await fork();
+    far.send({ type: 'transcription', data: { t: 'hello' } });
+    far.send({ type: 'transfer', data: { to: '1' } });
+    far.send({ type: 'json', data: { a: 1 } });
+    far.send({ type: 'error', data: { code: 5 } });
+    await until(() => told.length === 4, 'four events');
+    assert.deepEqual(told, [
+      'transcription {"t":"hello"}',
+      'transfer {"to":"1"}',
+      'json {"type":"json","data":{"a":1}}',
+      'error {"code":5}',
+    ]);
+  });
+
+  engineOnly('mod_audio_fork ends FreeSWITCH with some of it', 'takes whatever JSON the far end says', async () => {
     const { told, far } = await fork();
     const messages: [sent: string, told: string | null][] = [
       ['{"type":"transcription","data":{"t":"hello"}}', 'transcription {"t":"hello"}'],
@@ -221,7 +242,7 @@ describe('audio forks: what the far end sends back', () => {
     for (const [type, rate, extension] of [
       ['raw', 8000, 'r8'],
       ['raw', 16000, 'r16'],
-      ['raw', 48000, 'r48'],
+      ...(ownServers() ? [] : [['raw', 48000, 'r48'] as const]), // FreeSWITCH has no reader for it
       ['raw', 9999, 'r16'],
     ] as const) {
       told.length = 0;
@@ -230,7 +251,7 @@ describe('audio forks: what the far end sends back', () => {
       const body = JSON.parse(told[0]?.replace('play_audio ', '') ?? '') as Record<string, string>;
       const { file = '', ...rest } = body;
       assert.deepEqual(rest, { audioContentType: type, sampleRate: rate, textContent: 'x', id: 'p1' });
-      assert.match(file, new RegExp(`/${endpoint.uuid}_${files.length}\\.tmp\\.${extension}$`));
+      assert.match(file, new RegExp(`/${endpoint.uuid}_${ownServers() ? '\\d+' : files.length}\\.tmp\\.${extension}$`));
       files.push(file);
       peer.forget();
       const { playbackMilliseconds } = await endpoint.play(file);
@@ -263,7 +284,8 @@ describe('audio forks: what the far end sends back', () => {
 
   it('ignores playAudio when nothing may come back, and when audio is streamed instead', async () => {
     const message = { type: 'playAudio', data: { audioContentType: 'raw', sampleRate: 8000, audioContent: 'AAAA' } };
-    for (const mode of [{ enabled: 'false' }, streaming()]) {
+    // mod_audio_fork does not see that nothing may come back unless a rate is given.
+    for (const mode of [{ enabled: 'false', sampleRate: '8000' }, streaming()]) {
       const { told, far } = await fork(mode);
       far.send(message);
       far.send({ type: 'error', data: 'after' });
@@ -281,11 +303,15 @@ describe('audio forks: what the far end sends back', () => {
     await far.hears(3);
   });
 
-  it('is cut off by nothing but its own end when a frame is too large', async () => {
-    const { endpoint, told, far } = await fork(streaming());
-    far.socket.send(Buffer.alloc(17 * 1024 * 1024));
-    assert.equal(await far.closed(), 1009);
-    await until(() => told.includes('disconnect'), 'the disconnect event');
-    assert.ok(endpoint.connected);
-  });
+  engineOnly(
+    'mod_audio_fork takes any',
+    'is cut off by nothing but its own end when a frame is too large',
+    async () => {
+      const { endpoint, told, far } = await fork(streaming());
+      far.socket.send(Buffer.alloc(17 * 1024 * 1024));
+      assert.equal(await far.closed(), 1009);
+      await until(() => told.includes('disconnect'), 'the disconnect event');
+      assert.ok(endpoint.connected);
+    },
+  );
 });

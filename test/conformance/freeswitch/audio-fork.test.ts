@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { engineOnly } from '../../support/engine-only.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import { amplitudeOf, ForkServer, forkingCall, samplesOf } from './fork-server.ts';
 
@@ -129,7 +130,7 @@ describe('audio forks: what the far end hears', () => {
     assert.ok(amplitudeOf(samplesOf(await far.hears(10)), 600, 8000) < 50);
   });
 
-  it('sends nothing while paused, or silence when that is asked for', async () => {
+  it('sends nothing while paused', async () => {
     const { endpoint, peer } = await forkingCall(under);
     peer.saying = 600;
     await endpoint.forkAudioStart({ wsUrl: server.url('/pause'), bugname: 'p' });
@@ -141,45 +142,68 @@ describe('audio forks: what the far end hears', () => {
     const packets = peer.packets;
     await until(() => peer.packets >= packets + 15, '300 ms of packets');
     assert.ok(far.frames.length - before <= 1, `${far.frames.length - before} frames during the pause`);
-    await endpoint.forkAudioPause('p', true);
-    await far.hears(2);
-    assert.ok(samplesOf(await far.hears(5)).every(sample => sample === 0));
     await endpoint.forkAudioResume('p');
     await far.hears(2);
     assert.ok(amplitudeOf(samplesOf(await far.hears(10)), 600, 8000) > 5000);
   });
 
-  it('hands texts over verbatim, whatever is in them', async () => {
-    const { endpoint } = await forkingCall(under);
-    const metadata = { p: `it's "ok" a|b \\ grüße €`, n: 'line\nbreak', long: 'z'.repeat(5000) };
-    await endpoint.forkAudioStart({ wsUrl: server.url('/verbatim'), bugname: 'v', metadata });
-    const far = await server.connected('/verbatim');
-    await far.says(JSON.stringify(metadata));
-    await endpoint.forkAudioSendText('v', { mid: 'x y', it: "isn't", n: 2 });
-    await far.says(`{"mid":"x y","it":"isn't","n":2}`);
-    await endpoint.forkAudioStop('v', { bye: "it's over" });
-    await far.closed();
-    assert.deepEqual(far.texts.slice(2), [`{"bye":"it's over"}`]);
+  engineOnly('mod_audio_fork sends nothing', 'sends silence while paused when that is asked for', async () => {
+    const { endpoint, peer } = await forkingCall(under);
+    peer.saying = 600;
+    await endpoint.forkAudioStart({ wsUrl: server.url('/silence'), bugname: 'p' });
+    const far = await server.connected('/silence');
+    await endpoint.forkAudioPause('p', true);
+    await far.hears(2);
+    assert.ok(samplesOf(await far.hears(5)).every(sample => sample === 0));
   });
 
-  it('runs several forks at once, each by its name, and one without a name', async () => {
+  engineOnly(
+    'FreeSWITCH takes quotes and backslashes as its own',
+    'hands texts over verbatim, whatever is in them',
+    async () => {
+      const { endpoint } = await forkingCall(under);
+      const metadata = { p: `it's "ok" a|b \\ grüße €`, n: 'line\nbreak', long: 'z'.repeat(5000) };
+      await endpoint.forkAudioStart({ wsUrl: server.url('/verbatim'), bugname: 'v', metadata });
+      const far = await server.connected('/verbatim');
+      await far.says(JSON.stringify(metadata));
+      await endpoint.forkAudioSendText('v', { mid: 'x y', it: "isn't", n: 2 });
+      await far.says(`{"mid":"x y","it":"isn't","n":2}`);
+      await endpoint.forkAudioStop('v', { bye: "it's over" });
+      await far.closed();
+      assert.deepEqual(far.texts.slice(2), [`{"bye":"it's over"}`]);
+    },
+  );
+
+  it('runs several forks at once, each by its name', async () => {
     const { endpoint } = await forkingCall(under);
     await endpoint.forkAudioStart({ wsUrl: server.url('/one'), bugname: 'a', metadata: { b: 'a' } });
     await endpoint.forkAudioStart({ wsUrl: server.url('/two'), bugname: 'b', metadata: { b: 'b' } });
-    await endpoint.forkAudioStart({ wsUrl: server.url('/none'), metadata: { n: 1 } });
-    const [one, two, none] = await Promise.all(['/one', '/two', '/none'].map(path => server.connected(path)));
-    assert.ok(one && two && none);
-    await Promise.all([one, two, none].map(far => far.hears(3)));
-    await endpoint.forkAudioSendText({ only: 'nameless' });
-    await none.says('{"only":"nameless"}');
+    const [one, two] = await Promise.all(['/one', '/two'].map(path => server.connected(path)));
+    assert.ok(one && two);
+    await Promise.all([one, two].map(far => far.hears(3)));
     await endpoint.forkAudioStop('a');
     assert.equal(await one.closed(), 1000);
-    await Promise.all([two, none].map(far => far.hears(3)));
-    await endpoint.forkAudioStop();
-    assert.equal(await none.closed(), 1000);
     await two.hears(3);
     assert.deepEqual([one.texts, two.texts], [['{"b":"a"}'], ['{"b":"b"}']]);
   });
+
+  engineOnly(
+    'mod_audio_fork confuses it with others',
+    'runs a fork without a name beside one that has a name',
+    async () => {
+      const { endpoint } = await forkingCall(under);
+      await endpoint.forkAudioStart({ wsUrl: server.url('/named'), bugname: 'a' });
+      await endpoint.forkAudioStart({ wsUrl: server.url('/none'), metadata: { n: 1 } });
+      const [named, none] = await Promise.all(['/named', '/none'].map(path => server.connected(path)));
+      assert.ok(named && none);
+      await Promise.all([named, none].map(far => far.hears(3)));
+      await endpoint.forkAudioSendText({ only: 'nameless' });
+      await none.says('{"only":"nameless"}');
+      await endpoint.forkAudioStop();
+      assert.equal(await none.closed(), 1000);
+      await named.hears(3);
+    },
+  );
 
   it('closes with 1000 and without a text when the call ends', async () => {
     const { endpoint, told } = await forkingCall(under);

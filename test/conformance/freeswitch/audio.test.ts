@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ownServers } from '../../support/own-servers.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
 import { EngineUnderTest, timed, until } from './engine-under-test.ts';
 
@@ -28,6 +29,9 @@ function wav(frequency: number, ms: number): Buffer {
   return file;
 }
 
+/** A file of ours by its path; on the engine by its name, because its sounds folder is ours. */
+const sound = (under: EngineUnderTest, name: string): string => (ownServers() ? join(under.directory, name) : name);
+
 describe('audio of the media server, judged by ear', () => {
   let under: EngineUnderTest;
 
@@ -47,11 +51,14 @@ describe('audio of the media server, judged by ear', () => {
       const files: string[] = [];
       endpoint.on('playback-start', ({ file }: { file: string }) => files.push(`start ${file}`));
       endpoint.on('playback-stop', ({ file }: { file: string }) => files.push(`stop ${file}`));
-      const played = endpoint.play('low.wav');
+      const played = endpoint.play(sound(under, 'low.wav'));
       await peer.hears(350);
       const { playbackSeconds, playbackMilliseconds, playbackLastOffsetPos } = await played;
       assert.deepEqual([playbackSeconds, playbackMilliseconds, playbackLastOffsetPos], ['0', '400', '3200']);
-      assert.deepEqual(files, ['start low.wav', 'stop low.wav']);
+      assert.deepEqual(
+        files,
+        ['start', 'stop'].map(what => `${what} ${sound(under, 'low.wav')}`),
+      );
     },
 
     'says File Not Found for what is not there': async () => {
@@ -61,6 +68,7 @@ describe('audio of the media server, judged by ear', () => {
     },
 
     'plays what it fetches over HTTP, and fetches it once for all': async () => {
+      if (ownServers()) return 'unable'; // our configuration of FreeSWITCH fetches nothing: media-app does
       let asked = 0;
       const server = createServer((_request, response) => {
         asked += 1;
@@ -164,12 +172,16 @@ describe('audio of the media server, judged by ear', () => {
     'records what the caller says to its limit': async () => {
       const { endpoint, peer } = await under.call();
       peer.saying = 600;
-      const file = join(under.directory, 'recordings', 'r1.wav');
+      const file = join(under.directory, 'r1.wav');
       const { recordSeconds, recordMilliseconds } = await endpoint.record(file, { timeLimitSecs: 1 });
-      assert.equal(recordSeconds, '1');
-      assert.ok(Math.abs(Number(recordMilliseconds) - 1000) < 60);
+      if (!ownServers()) {
+        // FreeSWITCH does not tell.
+        assert.equal(recordSeconds, '1');
+        assert.ok(Math.abs(Number(recordMilliseconds) - 1000) < 60);
+      }
       const bytes = await readFile(file);
-      assert.ok(Math.abs(bytes.length - 16044) < 1000, `${bytes.length} bytes`);
+      const inexact = ownServers() ? 8000 : 1000;
+      assert.ok(Math.abs(bytes.length - 16044) < inexact, `${bytes.length} bytes`);
       const heard = await replay(endpoint, file, peer, 600);
       assert.ok(heard);
     },
@@ -198,6 +210,7 @@ describe('audio of the media server, judged by ear', () => {
     },
 
     'fails to record to a place that does not exist, without hanging up': async () => {
+      if (ownServers()) return 'unable'; // FreeSWITCH says nothing
       const { endpoint } = await under.call();
       const event = await endpoint.execute('record', `${join(under.directory, 'low.wav', 'below-a-file.wav')} 1`);
       assert.match(event.getHeader('Application-Response') ?? '', /^-ERR/);
@@ -226,7 +239,12 @@ describe('audio of the media server, judged by ear', () => {
 
     'parks the party whose partner hangs up': async () => {
       const [a, b] = await Promise.all([under.call(), under.call()]);
+      // Without these FreeSWITCH ends the call, and a hang-up that meets the bridge leaves a leg deaf to orders.
+      for (const { endpoint } of [a, b])
+        await endpoint.execute('multiset', '^^^hangup_after_bridge=false^park_after_bridge=true');
+      a.peer.saying = 440;
       await a.endpoint.bridge(b.endpoint);
+      await b.peer.hears(440);
       await b.endpoint.destroy();
       const played = a.endpoint.play('tone_stream://%(500,0,700)');
       await a.peer.hears(700);
@@ -282,15 +300,17 @@ describe('audio of the media server, judged by the clock', () => {
 
   it('starts at an offset', async () => {
     const { endpoint } = await under.call();
-    const { result, ms } = await timed(endpoint.play({ file: 'low.wav', seekOffset: 1600 }));
+    const { result, ms } = await timed(endpoint.play({ file: sound(under, 'low.wav'), seekOffset: 1600 }));
     assert.ok(ms < 385, `took ${Math.round(ms)} ms`);
     assert.equal(result.playbackLastOffsetPos, '3200');
   });
 
   it('plays a list without a gap', async () => {
     const { endpoint, peer } = await under.call();
-    const { ms } = await timed(endpoint.play(['low.wav', 'tone_stream://%(300,0,700)', 'high.wav']));
-    assert.ok(ms > 1050 && ms < 1450, `took ${Math.round(ms)} ms`);
+    const { ms } = await timed(
+      endpoint.play([sound(under, 'low.wav'), 'tone_stream://%(300,0,700)', sound(under, 'high.wav')]),
+    );
+    assert.ok(ms > 1050 && ms < (ownServers() ? 2200 : 1450), `took ${Math.round(ms)} ms`); // FreeSWITCH pauses between
     assert.ok(peer.packets >= 50);
   });
 
@@ -322,8 +342,8 @@ describe('audio of the media server, judged by the clock', () => {
 
   it('ends a play at its time limit', async () => {
     const { endpoint } = await under.call();
-    const { ms } = await timed(endpoint.play({ file: 'tone_stream://%(9000,0,440)', timeoutSecs: 1 }));
-    assert.ok(ms > 900 && ms < 1800, `took ${Math.round(ms)} ms`);
+    const { ms } = await timed(endpoint.play({ file: 'tone_stream://%(9000,0,440)', timeoutSecs: 2 }));
+    assert.ok(ms > 1900 && ms < 2800, `took ${Math.round(ms)} ms`);
   });
 });
 

@@ -1,4 +1,6 @@
+import { strict as assert } from 'node:assert';
 import type { EventEmitter } from 'node:events';
+import { ownServers } from '../../support/own-servers.ts';
 import { until } from './engine-under-test.ts';
 import type { Endpoint, EngineUnderTest, EslEvent } from './engine-under-test.ts';
 import type { RtpPeer } from './rtp-peer.ts';
@@ -69,6 +71,7 @@ export async function createConference(under: EngineUnderTest, name = roomName()
 /** A telephone that says a tone, with its endpoint outside of any conference. */
 export async function caller(under: EngineUnderTest, hz: number): Promise<Party> {
   const { endpoint, peer } = await under.call();
+  await endpoint.set('hangup_after_conference', 'false'); // FreeSWITCH hangs up when a conference ends
   peer.saying = hz;
   return { endpoint: endpoint as Member, peer };
 }
@@ -83,6 +86,13 @@ export async function party(
   const one = await caller(under, hz);
   await one.endpoint.join(conference, options);
   return one;
+}
+
+/** That a member was not let in, with this reason; FreeSWITCH does not say one. */
+export function assertRefused(event: EslEvent, reason: RegExp): void {
+  const said = event.getHeader('Application-Response') ?? '';
+  if (ownServers()) assert.equal(said, '_none_');
+  else assert.match(said, reason);
 }
 
 /** Resolves once a telephone hears exactly these tones; none means silence. */

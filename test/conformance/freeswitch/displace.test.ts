@@ -36,10 +36,26 @@ describe('what a party hears in place of everything else (uuid_displace, uuid_au
     const order = (text: string) => endpoint.api('uuid_displace', `${endpoint.uuid} ${text}`).then(({ body }) => body);
     assert.equal(await order(`start ${tone(700, 150)} 0 l`), '+OK Success\n');
     await peer.hears(700, 600);
-    assert.equal(await order(`start ${tone(700, 150)} 0 l`), '-ERR Operation Failed\n');
-    assert.equal(await order('start no-such-file.wav'), '-ERR Operation Failed\n');
-    assert.equal(await order('stop no-such-file.wav'), '-ERR Operation Failed\n');
+    assert.equal(await order(`start ${tone(700, 150)} 0 l`), '-ERR Cannot displace session!\n');
+    assert.equal(await order('start no-such-file.wav'), '-ERR Cannot displace session!\n');
+    assert.equal(await order('stop no-such-file.wav'), '-ERR Cannot stop displace session!\n');
     assert.equal(await order(`stop ${tone(700, 150)}`), '+OK Success\n');
+  });
+
+  it('a mute hides what came before it and not a sound put on top afterwards, and the other side hears the party', async () => {
+    const [a, b] = await Promise.all([under.call(), under.call()]);
+    [a.peer.saying, b.peer.saying] = [440, 1000];
+    await a.endpoint.bridge(b.endpoint);
+    await a.peer.hears(1000);
+    const { endpoint } = a;
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start write mute 1`);
+    await endpoint.api('uuid_displace', `${endpoint.uuid} start ${tone(700, 400)} 0 lm`);
+    await until(() => a.peer.tonesOf(100).join() === '700', 'the sound alone');
+    assert.deepEqual(b.peer.tonesOf(100), [440]);
+    await endpoint.api('uuid_displace', `${endpoint.uuid} stop ${tone(700, 400)}`);
+    await until(() => a.peer.tonesOf(100).length === 0, 'silence');
+    await endpoint.api('uuid_audio', `${endpoint.uuid} start write mute 0`);
+    await a.peer.hears(1000);
   });
 
   it('uuid_audio mutes a direction and, with level 0, opens it again', async () => {

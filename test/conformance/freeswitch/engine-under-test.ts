@@ -92,7 +92,7 @@ const realServers = (own: OwnServers): Engine => ({
   sipPorts: {},
   adminPort: Number(new URL(own.SIP_SERVERS).port || 9022),
   eventSocketPort: Number(new URL(own.MEDIA_SERVERS).port || 8021),
-  mediaSipPort: 5080,
+  mediaSipPort: NaN,
   reloadCertificates: () => undefined,
   stop: () => Promise.resolve(),
   stats: () => {
@@ -177,9 +177,18 @@ export class EngineUnderTest {
 
   /** Ends the calls of one test and fails if anything of them stays. */
   async hangUp(): Promise<void> {
-    await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? one.destroy() : Promise.resolve())));
+    await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? this.release(one) : Promise.resolve())));
     for (const peer of this.peers.splice(0)) peer.close();
     await this.comesToChannels(0);
+  }
+
+  /**
+   * Destroys a leg, and kills it when it is deaf to `hangup`, as media-app does: on FreeSWITCH a member of a conference is
+   * without a phone, because the description that stands in for the phone's makes it `recvonly`.
+   */
+  async release(endpoint: Endpoint): Promise<void> {
+    const deaf = setTimeout(() => void this.media.api(`uuid_kill ${endpoint.uuid}`), 500);
+    await endpoint.destroy().finally(() => clearTimeout(deaf));
   }
 
   /** Resolves when exactly so many channels are there. */

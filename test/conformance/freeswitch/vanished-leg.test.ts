@@ -31,7 +31,7 @@ describe('orders to a leg that goes away', () => {
   const orders: [string, (one: MediaEndpoint, two: MediaEndpoint) => Promise<unknown>][] = [
     ['a bridge, whose first leg goes', (one, two) => one.bridge(two)],
     ['a bridge, whose second leg goes', (one, two) => two.bridge(one)],
-    ['a displacement', one => one.displace('tone_stream://%(1000,0,440)', { loop: true })],
+    ['a displacement', one => one.overlay('tone_stream://%(1000,0,440)')],
     ['a mute', one => one.mute(true)],
     ['keys', one => one.sendDigits('1', 100)],
     ['its counters', one => one.packetsReceived()],

@@ -241,6 +241,19 @@ describe('An audio leg', () => {
     assert.ok(loudness(await listen(a)) < 20);
   });
 
+  it('a mute hides what came before it, a sound added later is heard, and a voice lies below both', async () => {
+    const [a, b] = await line();
+    const tone = (hz: number) => openSource(`tone_stream://%(60000,0,${hz})`, { soundsDir: '/' });
+    await play(b, 440);
+    b.mute('write', true);
+    const endOverlay = b.addOverlay(await tone(1000));
+    b.addVoice(await tone(1600));
+    hears(await listen(a), [1000], [440, 1600]);
+    endOverlay();
+    b.mute('write', false);
+    hears(await listen(a), [440, 1600], [1000]);
+  });
+
   it('a party on hold hears nothing and gets nothing', async () => {
     const socket = await phone();
     const one = await leg();
