@@ -138,7 +138,9 @@ export class Store {
   async #change(trx: Transaction, scope: Scope, id: string, columns: Values): Promise<Row | undefined> {
     const { table, listed = {} } = this.#resource;
     const own = this.#everybodys(scope) ? {} : { customer_id: scope.customer_id };
-    const writable = trx<Row>(table).where({ id, ...own, ...listed }).whereNull('tm_delete');
+    const writable = trx<Row>(table)
+      .where({ id, ...own, ...listed })
+      .whereNull('tm_delete');
     const [row] = await writable.update(forColumns(columns)).returning('*');
     return row;
   }

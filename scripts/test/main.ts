@@ -80,7 +80,7 @@ const runBesideEachOther = async (tasks: Task[], width: number): Promise<LaneRes
   return results;
 };
 
-/** Files of calls that take long, in seconds of their tests; others take a few. Only the balance of the lanes hangs on them. */
+/** Files that take long, in seconds of their tests; others take a few. Only the balance of the lanes hangs on them. */
 const SECONDS: Record<string, number> = {
   ...{ amd: 23, 'media-stream': 20, 'how-calls-end': 18, recording: 18, 'api-call': 18, 'call-controls': 17 },
   ...{
@@ -93,6 +93,7 @@ const SECONDS: Record<string, number> = {
     refer: 13,
   },
   ...{ 'conference-recording': 12, 'early-media': 10, groupcalls: 10, guard: 9, 'external-media': 8 },
+  ...{ start: 40, 'two-nodes': 30, stores: 20, killed: 18, 'every-state': 18 },
 };
 const secondsOf = (file: string): number => SECONDS[basename(file, '.test.ts')] ?? 3;
 

@@ -85,6 +85,18 @@ function hears(samples: Int16Array, present: number[], absent: number[] = []): v
     assert.ok(toneAmplitude(samples, one) < 500, `${one} Hz is heard: ${toneAmplitude(samples, one)}`);
 }
 
+/** Listens until the party says that: on a busy machine a tone may have been cut. */
+async function says(on: AudioLeg, present: number[], absent: number[] = [], skip?: number): Promise<void> {
+  for (let tries = 4; tries > 0; tries--) {
+    try {
+      return hears(await listen(on, skip), present, absent);
+    } catch {
+      // once more
+    }
+  }
+  hears(await listen(on, skip), present, absent);
+}
+
 /** An RTP packet of a phone, with a constant payload byte. */
 function voice(n: number, byte = 0x20, ssrc = 99): Buffer {
   const packet = Buffer.alloc(172, byte);
@@ -110,9 +122,7 @@ describe('An audio leg', () => {
       const [a, b] = await line({ codec: name, payloadType });
       await play(a, 440);
       await play(b, 1000);
-      const [atA, atB] = await Promise.all([listen(a), listen(b)]);
-      hears(atA, [1000], [440]);
-      hears(atB, [440], [1000]);
+      await Promise.all([says(a, [1000], [440]), says(b, [440], [1000])]);
       assert.equal(a.stats().in_skip_packet_count, 0);
     });
   }
@@ -126,9 +136,7 @@ describe('An audio leg', () => {
         near.bridge(far);
         await play(a, 440);
         await play(b, 1000);
-        const [atA, atB] = await Promise.all([listen(a, 20), listen(b, 20)]);
-        hears(atA, [1000], [440]);
-        hears(atB, [440], [1000]);
+        await Promise.all([says(a, [1000], [440], 20), says(b, [440], [1000], 20)]);
       }),
     );
   });
@@ -145,7 +153,7 @@ describe('An audio leg', () => {
       ['5', 800],
       ['#', 800],
     ]);
-    hears(await listen(b), [440]);
+    await says(b, [440]);
   });
 
   it('sends 50 packets a second of digital silence without a source', async () => {
