@@ -5,6 +5,7 @@ import type { FlowTemplate } from '#contract/flow';
 import type { ReleaseCause } from '#contract/hangup';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
+import type { ConnectRequest } from '#flow/action';
 import type { Questions } from '../neighbours.ts';
 import type { Services } from '../services.ts';
 import { type CalleeEnd, type CallerEnd, InsideCallee, InsideCaller } from '../sip/inside-leg.ts';
@@ -59,15 +60,10 @@ export const connectElsewhere = async (caller: CallSession, to: Elsewhere): Prom
     await far.create();
     return { sessions: [far], calls: [far.call], groupcalls: [] };
   };
-  const request = {
-    source: undefined,
-    destinations: [],
-    early_media: false,
-    relay_reason: true,
-    anonymous: '',
-  } as const;
   try {
-    await new Connect(caller, { ...request, destinations: [] }, over.signal, dial).run();
+    const nothingMore = { early_media: false, relay_reason: true, anonymous: '' } as const;
+    const request: ConnectRequest = { source: undefined, destinations: [], ...nothingMore };
+    await new Connect(caller, request, over.signal, dial).run();
   } catch (error) {
     caller.log.warn({ error: String(error) }, 'the other node could not be called');
     await caller.hangup('failure');
