@@ -3,15 +3,15 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { RECORDINGS_FOLDER } from '#contract/recording';
-import { GuardedFetch } from '#outbound/guarded-fetch';
+import { GuardedFetch, privateTargetsAllowed } from '#outbound/guarded-fetch';
 import type { Carrier } from './carriers/carrier.ts';
 import { carrierOf } from './carriers/index.ts';
 import { BanReader } from './bans.ts';
 import { RegistrationReader } from './registrations.ts';
 import { Commands } from './commands.ts';
-import { privateTargetsAllowed, ratesOf, type Config } from './config.ts';
+import { ratesOf, type Config } from './config.ts';
 import { openDatabase, type Db } from './db.ts';
 import { Downloads } from './downloads.ts';
 import { startEvents } from './events/start.ts';
@@ -81,7 +81,7 @@ const closeServer = async (server: Server): Promise<void> => {
   clearTimeout(cut);
 };
 
-const openRedis = (url: string, log: Logger): Redis => {
+const openRedis = (url: string, log: Log): Redis => {
   const redis = new Redis(url, { maxRetriesPerRequest: 2, connectionName: 'control-api' });
   redis.on('error', (error: Error) => log.warn({ err: error }, 'redis is away'));
   return redis;
@@ -89,7 +89,7 @@ const openRedis = (url: string, log: Logger): Redis => {
 
 interface Parts {
   config: Config;
-  log: Logger;
+  log: Log;
   db: Db;
   redis: Redis;
   commands: Commands;
@@ -144,7 +144,7 @@ const makeContext = async ({ config, log, db, redis, commands, carrier, mail, po
  * Starts everything control-api is. The port is taken first, so a port in use fails at once; requests that come early
  * wait until the schema is migrated and the first start is done. Rejects when a part cannot be had.
  */
-export const startApp = async (config: Config, log: Logger): Promise<App> => {
+export const startApp = async (config: Config, log: Log): Promise<App> => {
   let open: (handle: RequestListener) => void = () => undefined;
   const opened = new Promise<RequestListener>(resolve => (open = resolve));
   const server = createServer((request, response) => void opened.then(handle => handle(request, response)));

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import {
   commands,
   type Command,
@@ -55,13 +55,13 @@ const refusal = (reply: CommandReply & { ok: false }): PlatformError =>
 export class Commands {
   readonly #redis: Redis;
   readonly #replies: Redis;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #apiId = newId();
   readonly #queues = new Map<string, Queue>();
   readonly #waiting = new Map<string, Waiting>();
   readonly #subscribed: Promise<unknown>;
 
-  constructor(given: { redisUrl: string; log: Logger }) {
+  constructor(given: { redisUrl: string; log: Log }) {
     this.#log = given.log;
     this.#redis = this.#connect(given.redisUrl);
     this.#replies = this.#connect(given.redisUrl);

@@ -1,6 +1,7 @@
 import { BlockList } from 'node:net';
 import { z } from 'zod';
 import { ratesSetting } from '#contract/billing';
+import { settingsIn, type Environment } from '#process/settings';
 import { parseProxies } from './http/client-address.ts';
 import { rateSetting } from './http/rate.ts';
 import type { Rates } from './http/rate-limits.ts';
@@ -89,17 +90,6 @@ export const configSchema = z.object({
 });
 export type Config = z.infer<typeof configSchema>;
 
-/** All mistakes of the settings at once, a sentence each. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
-
-const LOOPBACK = /^(127\.|::1$|localhost$)/;
-
-/** True when webhooks may be sent to private addresses. */
-export const privateTargetsAllowed = (config: Config): boolean =>
-  config.ALLOW_PRIVATE_TARGETS === 'yes' || (config.ALLOW_PRIVATE_TARGETS === 'auto' && LOOPBACK.test(config.HOST));
-
 /** The rate of each tier of limits (accounts-and-plumbing 3). */
 export const ratesOf = (config: Config): Rates => ({
   auth_public: config.RATE_AUTH,
@@ -110,14 +100,8 @@ export const ratesOf = (config: Config): Rates => ({
   delegate: config.RATE_DELEGATE,
 });
 
-/** The settings in an environment; empty variables count as absent. Throws `ConfigError` with every mistake. */
-export const readConfig = (environment: Record<string, string | undefined> = process.env): Config => {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = configSchema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const sentences = parsed.error.issues.map(issue => {
-    const name = issue.path.join('.');
-    return given[name] === undefined ? `${name} is missing.` : `${name} is wrong: ${issue.message}.`;
-  });
-  throw new ConfigError(sentences.join('\n'));
-};
+/**
+ * The settings in an environment.
+ * @throws SettingsError with every mistake
+ */
+export const readConfig = (environment: Environment = process.env): Config => settingsIn(configSchema, environment);

@@ -1,7 +1,7 @@
-import type { Logger } from 'pino';
+import { createLog, type Log } from '#process/log';
+import { SettingsError } from '#process/settings';
 import { startApp, type App } from './app.ts';
-import { ConfigError, readConfig, type Config } from './config.ts';
-import { createLog } from './log.ts';
+import { readConfig, type Config } from './config.ts';
 
 const fail = (sentence: string): never => {
   process.stderr.write(`${sentence}\n`);
@@ -12,7 +12,7 @@ const configOrExit = (): Config => {
   try {
     return readConfig();
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
+    if (!(error instanceof SettingsError)) throw error;
     return fail(`control-api cannot start, its settings are wrong:\n${error.message}`);
   }
 };
@@ -32,7 +32,7 @@ const culprit = (error: unknown, config: Config): string => {
   return `control-api cannot start: ${message}.`;
 };
 
-const stopOn = (app: App, log: Logger): void => {
+const stopOn = (app: App, log: Log): void => {
   let stopping = false;
   const stop = async (signal: string): Promise<void> => {
     if (stopping) return;
@@ -46,7 +46,7 @@ const stopOn = (app: App, log: Logger): void => {
 };
 
 const config = configOrExit();
-const log = createLog(config.LOG_LEVEL);
+const log = createLog('control-api', config.LOG_LEVEL);
 try {
   const app = await startApp(config, log);
   stopOn(app, log);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ratesSetting } from '#contract/billing';
+import { settingsIn } from '#process/settings';
 
 /** `scheme://secret@host:port`, as in SIP_SERVERS and MEDIA_SERVERS. */
 export interface ServerAddress {
@@ -113,21 +114,14 @@ export const settingsSchema = z.object({
 
 export type Settings = z.infer<typeof settingsSchema>;
 
-/** Reads the settings or throws one error that lists every mistake. */
+/**
+ * The settings in an environment.
+ * @throws SettingsError with every mistake
+ */
 export const readSettings = (environment: NodeJS.ProcessEnv = process.env): Settings => {
   // Both WWW-Authenticate lines of a challenge must survive drachtio-srf, which otherwise merges equal names.
   environment.DRACHTIO_PRESERVE_HEADER_NAMES ??= 'WWW-Authenticate';
   // drachtio-srf looks there for every header it reads; a plain copy answers without asking the operating system.
   if (environment === process.env) process.env = { ...environment };
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = settingsSchema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  throw new Error(parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+  return settingsIn(settingsSchema, environment);
 };
-
-const LOOPBACK = /^(127\.|::1$|localhost$)/;
-
-/** True when URLs given by customers may point to private addresses. */
-export const privateTargetsAllowed = (settings: Pick<Settings, 'ALLOW_PRIVATE_TARGETS' | 'HOST'>): boolean =>
-  settings.ALLOW_PRIVATE_TARGETS === 'yes' ||
-  (settings.ALLOW_PRIVATE_TARGETS === 'auto' && LOOPBACK.test(settings.HOST));

@@ -1,12 +1,14 @@
 import { startMediaApp } from './app.ts';
 import { readSettings, type Settings } from './config.ts';
-import { createLog } from './log.ts';
+import { createLog } from '#process/log';
+import { SettingsError } from '#process/settings';
 
 const settingsOrExit = (): Settings => {
   try {
     return readSettings();
   } catch (error) {
-    console.error(`media-app cannot start, its settings are wrong:\n${(error as Error).message}`);
+    if (!(error instanceof SettingsError)) throw error;
+    process.stderr.write(`media-app cannot start, its settings are wrong:\n${error.message}\n`);
     process.exit(1);
   }
 };
@@ -15,7 +17,7 @@ const settingsOrExit = (): Settings => {
 const STOP_DEADLINE_MS = 4000;
 
 const settings = settingsOrExit();
-const log = createLog(settings.LOG_LEVEL);
+const log = createLog('media-app', settings.LOG_LEVEL);
 // drachtio-fsmrf rejects promises nobody holds when a media server dies; that must not end every other call.
 process.on('unhandledRejection', reason =>
   log.error(

@@ -5,7 +5,7 @@ import type { ReleaseCause } from '#contract/hangup';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import type { ConferenceEntry } from '#flow/action';
-import type { Log } from './log.ts';
+import type { Log } from '#process/log';
 import type { DialogName } from './sip/replaces.ts';
 import type { NoVacancy, Vacancy } from './transfer/replace.ts';
 

@@ -4,7 +4,7 @@ import type { Call } from '#contract/call';
 import { keys } from '#contract/keys';
 import { callMachine } from '#contract/machines/call';
 import type { Extension } from './directory.ts';
-import type { Log } from './log.ts';
+import type { Log } from '#process/log';
 import type { Contacts } from './sip/contacts.ts';
 import type { BusyWith, Presence } from './sip/event-packages.ts';
 

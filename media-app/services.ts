@@ -10,7 +10,7 @@ import type { CallRegistry } from './call/registry.ts';
 import type { CallSession } from './call/session.ts';
 import type { StateStore } from './call/state-store.ts';
 import type { Directory } from './directory.ts';
-import type { Log } from './log.ts';
+import type { Log } from '#process/log';
 import type { AudioLibrary } from './media/audio-library.ts';
 import type { MediaServers } from './media/servers.ts';
 import type { Neighbours } from './neighbours.ts';

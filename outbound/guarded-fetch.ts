@@ -70,6 +70,16 @@ export const isPrivateAddress = (address: string): boolean => {
   return family === 6 ? reservedV6.check(address, 'ipv6') : reservedV4.check(address, 'ipv4');
 };
 
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** Whether the setting lets customers name private addresses; `auto`: only where nobody else reaches HOST either. */
+export const privateTargetsAllowed = (settings: {
+  ALLOW_PRIVATE_TARGETS: 'auto' | 'yes' | 'no';
+  HOST: string;
+}): boolean =>
+  settings.ALLOW_PRIVATE_TARGETS === 'yes' ||
+  (settings.ALLOW_PRIVATE_TARGETS === 'auto' && LOOPBACK.test(settings.HOST));
+
 /** True for an address that must not be asked, whoever allows what. */
 const isNever = (address: string): boolean =>
   isIP(address) === 6 ? neverV6.check(address, 'ipv6') : neverV4.check(address, 'ipv4');

@@ -9,11 +9,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   contract: [],
   flow: ['contract'],
   outbound: ['contract'],
-  'control-api': ['contract', 'flow', 'outbound'],
-  'media-app': ['contract', 'flow', 'outbound'],
+  process: [],
+  'control-api': ['contract', 'flow', 'outbound', 'process'],
+  'media-app': ['contract', 'flow', 'outbound', 'process'],
   engine: [],
-  scripts: ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'test'], // the bench drives the tests' stack and phones
-  test: ['client', 'contract', 'flow', 'control-api', 'media-app', 'outbound', 'engine', 'scripts'],
+  scripts: ['contract', 'flow', 'control-api', 'media-app', 'outbound', 'process', 'engine', 'test'], // the bench drives the tests' stack and phones
+  test: ['client', 'contract', 'flow', 'control-api', 'media-app', 'outbound', 'process', 'engine', 'scripts'],
 };
 
 /** Packages that the pure rooms and the engine may use, besides Node. */
@@ -22,6 +23,7 @@ const PACKAGES: Record<string, RegExp> = {
   contract: /^(zod|uuid|node:crypto)$/,
   flow: /^(zod|node:(buffer|crypto))$/,
   outbound: /^(node:.+|undici)$/,
+  process: /^(zod|pino|node:fs)$/,
   engine: /^(node:.+|zod|pino|sdp-transform|ws|@evan\/opus|werift)$/,
 };
 
@@ -30,6 +32,7 @@ const LIBRARY_ROOMS: [library: RegExp, where: RegExp][] = [
   [/^express$/, /^control-api\/http\//],
   [/^knex$/, /^control-api\//],
   [/^undici$/, /^(outbound|control-api\/storage)\//],
+  [/^pino$/, /^(process|engine)\//],
   [/^aws4fetch$/, /^control-api\/storage\//],
   [/^@fastify\/busboy$/, /^control-api\/http\//],
   [/^bullmq$/, /^(control-api\/(commands\.ts|jobs\/)|media-app\/commands\/)/],
@@ -100,7 +103,7 @@ describe('tidy: who may import whom', () => {
     );
   });
 
-  it('contract, flow and engine use only the packages they may', () => {
+  it('the small rooms and the engine use only the packages they may', () => {
     none(
       offences(source => {
         const allowed = PACKAGES[source.room];
@@ -134,7 +137,7 @@ describe('tidy: who may import whom', () => {
     );
   });
 
-  it('imports across rooms are spelled #contract, #flow and #outbound', () => {
+  it('imports across rooms are spelled #contract, #flow, #outbound and #process', () => {
     const rooms = product.filter(source => source.room !== 'scripts');
     none(
       offences(

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { EventMessage } from '#contract/events';
 import { lastSequences, readEvents } from './log.ts';
 
@@ -58,10 +58,10 @@ export class CustomerLog {
 /** The logs somebody in this process listens to. */
 export class CustomerLogs {
   readonly #database: Knex;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #open = new Map<string, Promise<CustomerLog>>();
 
-  constructor(given: { database: Knex; log: Logger }) {
+  constructor(given: { database: Knex; log: Log }) {
     this.#database = given.database;
     this.#log = given.log;
   }

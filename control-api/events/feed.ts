@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { EVENTS_CHANNEL, POSTED } from './log.ts';
 
 /** Whose log grew. */
@@ -23,13 +23,13 @@ const RECONNECT_MS = 500;
 /** Hears, on a connection of its own, that the event log grew. A hint only: listeners read the log and poll besides. */
 export class LogFeed {
   readonly #url: string;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #listeners = new Set<GrowthListener>();
   readonly #stopped = new AbortController();
   #client: pg.Client | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(given: { databaseUrl: string; log: Logger }) {
+  constructor(given: { databaseUrl: string; log: Log }) {
     this.#url = given.databaseUrl;
     this.#log = given.log;
   }

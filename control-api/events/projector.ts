@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Rates } from '#contract/billing';
 import { keys } from '#contract/keys';
 import { readEntry, type Read } from './entry.ts';
@@ -24,7 +24,7 @@ interface ProjectorOptions {
   redis: Redis;
   /** What calls, recordings and participations are charged. */
   rates: Rates;
-  log: Logger;
+  log: Log;
 }
 
 /**
@@ -33,7 +33,7 @@ interface ProjectorOptions {
  */
 export class Projector {
   readonly #given: ProjectorOptions;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #stopped = new AbortController();
   #reader: Redis | undefined;
   #running: Promise<void> = Promise.resolve();

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Redis } from 'ioredis';
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Rates } from '#contract/billing';
 import { GuardedFetch } from '#outbound/guarded-fetch';
 import { LogFeed } from './feed.ts';
@@ -18,7 +18,7 @@ interface EventOptions {
   identify: Identify;
   allowPrivateTargets: boolean;
   rates: Rates;
-  log: Logger;
+  log: Log;
 }
 
 /** Everything that moves events in one control-api. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { EventMessage } from '#contract/events';
 import { signatureOf } from '#outbound/signature';
 import { TargetRefused, type GuardedFetch } from '#outbound/guarded-fetch';
@@ -10,7 +10,7 @@ interface WebhookOptions {
   database: Knex;
   feed: LogFeed;
   http: GuardedFetch;
-  log: Logger;
+  log: Log;
   /** The receiver must answer 200 within this time (platform-api, Events). */
   timeout_ms?: number;
   /** Pause before the second attempt; each further one is twice as long, up to an hour. */

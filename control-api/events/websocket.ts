@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { PlatformError } from '#contract/errors';
 import type { Identity } from '../http/authenticate.ts';
@@ -36,7 +36,7 @@ interface EventSocketOptions {
   database: Knex;
   feed: LogFeed;
   identify: Identify;
-  log: Logger;
+  log: Log;
   /** Pause between pings. */
   ping_ms?: number;
   /** A client that is silent for so long is gone. */

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Rates } from '#contract/billing';
 import type { BanReader } from '../bans.ts';
 import type { RegistrationReader } from '../registrations.ts';
@@ -54,5 +54,5 @@ export interface Context {
   /** Domain below which extension domains lie. */
   sipDomain: string;
   health(): Promise<Health>;
-  log: Logger;
+  log: Log;
 }

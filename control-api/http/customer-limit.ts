@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { keys } from '#contract/keys';
 import type { Rate } from './rate.ts';
 
@@ -41,11 +41,11 @@ interface Turn {
 /** One bucket for each customer and tier, shared by all control-apis. */
 export class CustomerLimit {
   readonly #redis: Redis;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #turns = new Map<string, Turn>();
   #said = -Infinity;
 
-  constructor(redis: Redis, log: Logger) {
+  constructor(redis: Redis, log: Log) {
     [this.#redis, this.#log] = [redis, log];
   }
 

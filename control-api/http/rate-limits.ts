@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { PlatformError } from '#contract/errors';
 import { isSet } from '#contract/ids';
 import { AddressLimit } from './address-limit.ts';
@@ -34,7 +34,7 @@ interface RateLimitsOptions {
   rates: Rates;
   proxies: BlockList;
   redis: Redis;
-  log: Logger;
+  log: Log;
 }
 
 /** Counts requests against the limits of their address and of their customer. */

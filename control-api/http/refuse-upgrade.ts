@@ -1,6 +1,6 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { PlatformError } from '#contract/errors';
 import { envelope, headersOf } from './errors.ts';
 
@@ -10,7 +10,7 @@ const asError = (error: unknown): PlatformError =>
 
 /** Answers an upgrade with the error envelope, closes the connection, and logs it as requests are logged. */
 export const refuseUpgrade = (
-  { socket, request, request_id, log }: { socket: Duplex; request: IncomingMessage; request_id: string; log: Logger },
+  { socket, request, request_id, log }: { socket: Duplex; request: IncomingMessage; request_id: string; log: Log },
   cause: unknown,
 ): void => {
   const error = asError(cause);

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { PlatformError } from '#contract/errors';
 import { storedLink } from '../storage/recording-audio.ts';
 import type { Context } from './context.ts';
@@ -37,7 +37,7 @@ const withoutToken = (path: string): string => path.replace(/^(\/provisioning\/)
 
 /** One line a request, without its query: tokens travel there. */
 const logRequests =
-  (log: Logger): RequestHandler =>
+  (log: Log): RequestHandler =>
   (request, response, next) => {
     const started = performance.now();
     const path = withoutToken(request.path);
@@ -76,7 +76,7 @@ const notFound: RequestHandler = request => {
 };
 
 const fail =
-  (log: Logger): ErrorRequestHandler =>
+  (log: Log): ErrorRequestHandler =>
   (error, _request, response, next) => {
     const failure = asPlatformError(error);
     const requestId = String(response.locals['request_id']);

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { CarrierHealth } from '#contract/carrier';
 import { keys } from '#contract/keys';
 import type { Db } from '../db.ts';
@@ -29,7 +29,7 @@ const noteHealth = async (db: Db, redis: Redis): Promise<void> => {
 };
 
 /** Keeps `health_status` of providers as media-app finds it by OPTIONS (accounts-and-plumbing 22). */
-export const startCarrierHealth = (db: Db, redis: Redis, log: Logger): { stop(): void } => {
+export const startCarrierHealth = (db: Db, redis: Redis, log: Log): { stop(): void } => {
   let running = false;
   const look = (): void => {
     if (running) return;

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
 
 const DAY_MS = 86_400_000;
@@ -24,7 +24,7 @@ export const removeOldDeliveries = async (db: Db): Promise<number> => {
 };
 
 /** Removes old deliveries, now and every day. */
-export const startDeliveryExpiry = (db: Db, log: Logger): { stop(): void } => {
+export const startDeliveryExpiry = (db: Db, log: Log): { stop(): void } => {
   const sweep = (): void => {
     removeOldDeliveries(db)
       .then(removed => removed > 0 && log.info({ removed }, 'old webhook deliveries removed'))

@@ -1,11 +1,11 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
 import { removeExpiredFlows } from '../resources/flow-store.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** Removes temporary flows whose day is over, now and every hour. */
-export const startFlowExpiry = (db: Db, log: Logger): { stop(): void } => {
+export const startFlowExpiry = (db: Db, log: Log): { stop(): void } => {
   const sweep = (): void => {
     removeExpiredFlows(db)
       .then(removed => removed > 0 && log.info({ removed }, 'temporary flows expired'))

@@ -1,11 +1,11 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
 import { removeOldKeys } from '../http/idempotency.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** Removes idempotency keys whose day is over, now and every hour. */
-export const startKeyExpiry = (db: Db, log: Logger): { stop(): void } => {
+export const startKeyExpiry = (db: Db, log: Log): { stop(): void } => {
   const sweep = (): void => {
     removeOldKeys(db)
       .then(removed => removed > 0 && log.info({ removed }, 'idempotency keys expired'))

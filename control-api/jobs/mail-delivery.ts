@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { fromDate, timestamp } from '#contract/time';
 import type { Db } from '../db.ts';
 import type { Mail, Send } from '../mail/transport.ts';
@@ -35,13 +35,13 @@ const pauseMs = (attempts: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (at
 export class MailDelivery {
   readonly #db: Db;
   readonly #send: Send;
-  readonly #log: Logger;
+  readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor(db: Db, send: Send, log: Logger) {
+  constructor(db: Db, send: Send, log: Log) {
     [this.#db, this.#send, this.#log] = [db, send, log];
   }
 

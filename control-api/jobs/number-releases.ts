@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { Carrier } from '../carriers/carrier.ts';
 import type { Db } from '../db.ts';
 import { Sweep } from './sweep.ts';
@@ -13,7 +13,7 @@ interface Row {
 }
 
 /** A carrier that is away ends the look. */
-const releaseSome = async (db: Db, carrier: Carrier, log: Logger): Promise<void> => {
+const releaseSome = async (db: Db, carrier: Carrier, log: Log): Promise<void> => {
   const rows = await db<Row>('numbers')
     .whereNotNull('tm_delete')
     .where('carrier', carrier.name)
@@ -28,5 +28,5 @@ const releaseSome = async (db: Db, carrier: Carrier, log: Logger): Promise<void>
 };
 
 /** Gives deleted numbers back to their carrier (accounts-and-plumbing 15.2). */
-export const numberSweep = (db: Db, carrier: Carrier, log: Logger): Sweep =>
+export const numberSweep = (db: Db, carrier: Carrier, log: Log): Sweep =>
   new Sweep(() => releaseSome(db, carrier, log), 'deleted numbers not given back', log);

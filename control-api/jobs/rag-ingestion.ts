@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { timestamp } from '#contract/time';
 import type { Db } from '../db.ts';
 
@@ -13,7 +13,7 @@ export const ingestSources = (db: Db): Promise<number> =>
     .update({ status: 'error', status_message: REASON, tm_update: timestamp() });
 
 /** Looks after new sources of knowledge bases (contact-centre 27.2). */
-export const startRagIngestion = (db: Db, log: Logger): { stop(): void } => {
+export const startRagIngestion = (db: Db, log: Log): { stop(): void } => {
   const look = (): void => {
     ingestSources(db)
       .then(failed => failed > 0 && log.warn({ failed }, REASON))

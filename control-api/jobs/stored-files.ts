@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { timestamp } from '#contract/time';
 import type { Db } from '../db.ts';
 import type { Vault } from '../storage/vault.ts';
@@ -15,7 +15,7 @@ interface Parts {
   vault: Vault;
   /** Where uploads are received; what a dead process left there goes too. */
   uploadFolder: string;
-  log: Logger;
+  log: Log;
 }
 
 const remove = async ({ db, vault, log }: Parts, id: string): Promise<void> => {

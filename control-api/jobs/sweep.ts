@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 
 const HOUR_MS = 3_600_000;
 
@@ -9,14 +9,14 @@ const HOUR_MS = 3_600_000;
 export class Sweep {
   readonly #work: () => Promise<void>;
   readonly #failure: string;
-  readonly #log: Logger;
+  readonly #log: Log;
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #asked = false;
 
   /** `failure`: what the log says when the work rejects. */
-  constructor(work: () => Promise<void>, failure: string, log: Logger, everyMs = HOUR_MS) {
+  constructor(work: () => Promise<void>, failure: string, log: Log, everyMs = HOUR_MS) {
     [this.#work, this.#failure, this.#log, this.#everyMs] = [work, failure, log, everyMs];
   }
 

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { fromDate } from '#contract/time';
 import { lockAccount, topUp } from '../billing/ledger.ts';
 import { queryOf } from '../billing/query.ts';
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
  * Gives every account its monthly tokens that are due (accounts-and-plumbing 14.5), each by itself: one that cannot be
  * topped up is told, stays due, and holds up no other. Returns how many were.
  */
-export const topUpAccounts = async (db: Db, log: Logger, now = new Date()): Promise<number> => {
+export const topUpAccounts = async (db: Db, log: Log, now = new Date()): Promise<number> => {
   const due = await db('billing_accounts')
     .where('tm_next_topup', '<=', fromDate(now))
     .whereNull('tm_delete')
@@ -32,7 +32,7 @@ export const topUpAccounts = async (db: Db, log: Logger, now = new Date()): Prom
 };
 
 /** Tops accounts up, now and every hour (31). */
-export const startTopUp = (db: Db, log: Logger): { stop(): void } => {
+export const startTopUp = (db: Db, log: Log): { stop(): void } => {
   const sweep = (): void => {
     topUpAccounts(db, log)
       .then(accounts => accounts > 0 && log.info({ accounts }, 'accounts got the tokens of their month'))

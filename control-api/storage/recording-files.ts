@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, link, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import { newId } from '#contract/ids';
 import { type Recording, type RecordingContents, recordingFiles } from '#contract/recording';
 import { timestamp } from '#contract/time';
@@ -21,7 +21,7 @@ export interface RecordingKeeper {
   folder: string;
   /** Where the vault is handed files from. */
   uploadFolder: string;
-  log: Logger;
+  log: Log;
 }
 
 /** A file of a recording in the vault. */

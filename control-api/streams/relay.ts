@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Log } from '#process/log';
 import type { WebSocket } from 'ws';
 
 /** Bytes that may wait for one who reads too slowly: two seconds of audio. Beyond it frames are left out. */
@@ -17,7 +17,7 @@ export class Relay {
   #heard = Date.now();
 
   /** `node` is paused and goes on when both ways are open. */
-  constructor(client: WebSocket, node: WebSocket, log: Logger) {
+  constructor(client: WebSocket, node: WebSocket, log: Log) {
     [this.#client, this.#node] = [client, node];
     forward(client, node);
     forward(node, client);

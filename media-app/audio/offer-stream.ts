@@ -1,5 +1,5 @@
 import type { EncapsulationName } from '#contract/media-stream';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { encapsulationOf } from './encapsulation.ts';
 import type { AudioRoad } from './road.ts';
 import { SocketEnd } from './socket-end.ts';

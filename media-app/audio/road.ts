@@ -4,7 +4,7 @@ import { isIPv6, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { newId } from '#contract/ids';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 
 /** More than two seconds of audio in one message is not audio. */
 const MOST_PAYLOAD = 64 * 1024;

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { ForkMix, MediaEndpoint } from '../media/endpoint.ts';
 import type { Encapsulation } from './encapsulation.ts';
 import { AudioFork } from './fork.ts';

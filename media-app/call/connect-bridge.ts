@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { newId } from '#contract/ids';
 import { deferred } from '../deferred.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { CallRegistry } from './registry.ts';
 import { type Bridge, type BridgeEvents, setCallAside } from './bridge.ts';
 import type { Aside } from './controls.ts';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { NodeReport } from '#contract/events';
 import { keys } from '#contract/keys';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 
 /**
  * The sign of life of this node: a key that expires when we stop renewing it. While it stands, everything in our owned

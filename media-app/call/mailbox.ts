@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 
 /**
  * Everything that happens to one call, one at a time and in order: SIP messages, event-socket events, commands, timers.

@@ -12,7 +12,7 @@ import { transferMachine } from '#contract/machines/transfer';
 import { EMPTY_ID } from '#contract/ids';
 import type { Recording } from '#contract/recording';
 import { timestamp } from '#contract/time';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { type RecordingFacts, tellEnd } from '../recording/ending.ts';
 import { type Change, LostRecordError, type StateStore } from './state-store.ts';
 import { callSummary } from './summary.ts';

@@ -12,7 +12,7 @@ import { callVariables } from '#flow/call-variables';
 import { ActiveflowSession } from '../activeflow/session.ts';
 import { Streams } from '../audio/streams.ts';
 import { deferred } from '../deferred.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { CallRecordings } from '../recording/of-call.ts';
 import type { Services } from '../services.ts';

@@ -1,7 +1,7 @@
 import type { CarrierHealth } from '#contract/carrier';
 import { keys } from '#contract/keys';
 import type { Redis } from 'ioredis';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { SipServers } from '../sip/servers.ts';
 import { carrierAnswers } from './options.ts';
 import { CallPlaces, Place } from './places.ts';

@@ -3,7 +3,7 @@ import type { CarrierHealth } from '#contract/carrier';
 import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
 import type { Directory } from '../directory.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { SipServers } from '../sip/servers.ts';
 import { carrierAnswers } from './options.ts';
 import type { Provider } from './provider.ts';

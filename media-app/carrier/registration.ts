@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import type { Directory } from '../directory.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { withDeadline } from '../media/deadline.ts';
 import { askWithLogin } from '../sip/challenged.ts';
 import type { SipServer, SipServers } from '../sip/servers.ts';

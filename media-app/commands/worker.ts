@@ -4,7 +4,7 @@ import { type Command, type CommandName, type CommandReply, commands } from '#co
 import { PlatformError, type Reason } from '#contract/errors';
 import { newId } from '#contract/ids';
 import { isReply, keys, OBEYED_TTL_S, queues } from '#contract/keys';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Services } from '../services.ts';
 import { handlers } from './index.ts';
 

@@ -11,7 +11,7 @@ import { Mailbox } from '../call/mailbox.ts';
 import { mustPay } from '../call/balance.ts';
 import type { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Admission } from '../neighbours.ts';
 import { ConferenceRecordings, type RecordedConference } from '../recording/of-conference.ts';
 import type { Services } from '../services.ts';

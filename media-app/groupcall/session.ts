@@ -11,7 +11,7 @@ import { Mailbox } from '../call/mailbox.ts';
 import type { CallRequest } from '../call/request.ts';
 import { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Services } from '../services.ts';
 import type { DialTarget } from '../sip/outgoing-leg.ts';
 

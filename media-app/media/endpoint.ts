@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Endpoint } from 'drachtio-fsmrf';
 import { stripLineBreaks } from '#contract/address';
 import type { MediaFacts } from '#contract/timeline';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { deferred } from '../deferred.ts';
 import { type ForkRequest, startFork } from './audio-fork.ts';
 import { ConferenceSeat } from './conference.ts';

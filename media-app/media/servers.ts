@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import Mrf, { type Endpoint, type MediaServer } from 'drachtio-fsmrf';
 import type { ServerAddress } from '../config.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { SipServers } from '../sip/servers.ts';
 import type { SrfConnection } from '../sip/srf.ts';
 import { withDeadline } from './deadline.ts';

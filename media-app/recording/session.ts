@@ -15,7 +15,7 @@ import { timestamp } from '#contract/time';
 import { Mailbox } from '../call/mailbox.ts';
 import { type Change, LostRecordError } from '../call/state-store.ts';
 import { deferred } from '../deferred.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Services } from '../services.ts';
 import { faultOf, failureOf, lengthsOf, type RecordingFacts, tellEnd } from './ending.ts';
 import { recordingsFolder } from './folder.ts';

@@ -1,7 +1,7 @@
 import { sourceOf } from '#contract/ban';
 import { EMPTY_ID } from '#contract/ids';
 import type { Customer, Directory, Extension, Trunk } from '../directory.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { type Digest, type DigestVerdict, parseAuthorization } from './digest.ts';
 import type { Guard } from './guard/guard.ts';
 import type { Refusals } from './refusals.ts';

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { NodeReport } from '#contract/events';
 import { keys } from '#contract/keys';
 import type { Contact } from '#contract/registration';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { type Bound, boundOf, type Contacts, memberOf } from './contacts.ts';
 import { answersOptions } from './options.ts';
 import type { SipServer, SipServers } from './servers.ts';

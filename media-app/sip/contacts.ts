@@ -12,7 +12,7 @@ import {
   type UnregisterReason,
 } from '#contract/registration';
 import { timestamp } from '#contract/time';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 
 /** What makes a binding the same one: the device and its way, else the URI. */
 export const bindingOf = ({ uri, flow }: Pick<Contact, 'uri' | 'flow'>): string =>

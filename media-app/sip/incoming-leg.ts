@@ -1,5 +1,5 @@
 import { reasonHeader, sipStatusOfCause, type ReleaseCause } from '#contract/hangup';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { audioOffer } from '../media/sdp.ts';
 import type { MediaServers } from '../media/servers.ts';

@@ -1,5 +1,5 @@
 import type { ReleaseCause } from '#contract/hangup';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import type { MakeEndpoint } from '../media/endpoint-supply.ts';
 import { audioOffer } from '../media/sdp.ts';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { reasonHeader, type ReleaseCause } from '#contract/hangup';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { withDeadline } from '../media/deadline.ts';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import { describeAnew, type Direction, audioOffer, versionOf } from '../media/sdp.ts';

@@ -1,7 +1,7 @@
 import { causeOfSipStatus, deservesAnotherRoute, type ReleaseCause } from '#contract/hangup';
 import type { CarrierLine } from '../carrier/carriers.ts';
 import type { Place } from '../carrier/places.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 import type { MakeEndpoint } from '../media/endpoint-supply.ts';
 import { offersOver, type AddressFamily } from '../media/offer-kind.ts';

@@ -1,7 +1,7 @@
 import type { RefusedInvite } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Notices } from '../notices.ts';
 import type { SipRequest } from './srf.ts';
 import { uriOf } from './uri.ts';

@@ -1,6 +1,6 @@
 import type { Contact } from '#contract/registration';
 import { isAdmitted } from '../directory.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { BadBinding, bindingsOf, pathOf, type Binding } from './bindings.ts';
 import { bindingOf, withRoom, type Contacts, type Edit } from './contacts.ts';

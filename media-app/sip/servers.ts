@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerAddress } from '../config.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import { SipCaptures } from './capture.ts';
 import {
   closeWhenSilent,

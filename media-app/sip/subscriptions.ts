@@ -1,5 +1,5 @@
 import type { Directory, Extension } from '../directory.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Presences } from '../presence.ts';
 import type { Authenticator, Caller } from './authenticate.ts';
 import { EVENT_PACKAGES, type EventPackage } from './event-packages.ts';

@@ -13,7 +13,7 @@ import { Mailbox } from '../call/mailbox.ts';
 import type { CallSession } from '../call/session.ts';
 import { LostRecordError } from '../call/state-store.ts';
 import type { GroupcallSession } from '../groupcall/session.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '#process/log';
 import type { Services } from '../services.ts';
 import { chain, unchain } from './chain.ts';
 

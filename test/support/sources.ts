@@ -13,6 +13,7 @@ export const ROOMS = [
   'control-api',
   'media-app',
   'outbound',
+  'process',
   'engine',
   'scripts',
   'test',
@@ -37,7 +38,7 @@ export interface Source {
 
 const resolveImport = (from: string, spelled: string): string | undefined => {
   if (spelled.startsWith('.')) return normalize(join(dirname(from), spelled));
-  const room = /^#(contract|flow|outbound)\/(.+)$/.exec(spelled);
+  const room = /^#(contract|flow|outbound|process)\/(.+)$/.exec(spelled);
   return room ? `${room[1]}/${room[2]}.ts` : undefined;
 };
 

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net';
 import { type Ban, type BanReason, sourceOf } from '#contract/ban';
 import type { NoticeEventType } from '#contract/events';
 import type { Directory } from '../../directory.ts';
-import type { Log } from '../../log.ts';
+import type { Log } from '#process/log';
 import type { Notices } from '../../notices.ts';
 import type { SipRequest } from '../srf.ts';
 import { addressList, holds } from './addresses.ts';

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { createLog } from '../../../media-app/log.ts';
+import { createLog } from '#process/log';
 import { MediaServers } from '../../../media-app/media/servers.ts';
 import { SipServers } from '../../../media-app/sip/servers.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -13,7 +13,7 @@ describe('freeswitch: an endpoint that comes too late', () => {
     async () => {
       const under = await EngineUnderTest.start();
       const { adminPort, eventSocketPort } = under.engine;
-      const log = createLog('silent');
+      const log = createLog('media-app', 'silent');
       const at = (port: number, secret: string) => [{ host: '127.0.0.1', port, secret }];
       const sip = new SipServers(at(adminPort, ENGINE_SECRETS.secret), log);
       const nobody = (): void => undefined;

@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { ConfigError, privateTargetsAllowed, readConfig } from '../../../control-api/config.ts';
+import { privateTargetsAllowed } from '#outbound/guarded-fetch';
+import { SettingsError } from '#process/settings';
+import { readConfig } from '../../../control-api/config.ts';
 
 const needed = { DATABASE_URL: 'postgres://u:p@127.0.0.1:5432/t', REDIS_URL: 'redis://127.0.0.1:6379' };
 
@@ -14,7 +16,7 @@ describe('the settings of control-api', () => {
     assert.throws(
       () => readConfig(wrong),
       (error: unknown) => {
-        assert.ok(error instanceof ConfigError);
+        assert.ok(error instanceof SettingsError);
         const names = error.message.split('\n').map(sentence => sentence.split(' ')[0]);
         assert.deepEqual(names, ['HTTP_PORT', 'DATABASE_URL', 'REDIS_URL', 'SIP_DOMAIN', 'LOG_LEVEL'].sort(byField));
         return true;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { ROOT } from '../../support/sources.ts';
 
 const program = `
-  import { createLog } from '${join(ROOT, 'media-app/log.ts')}';
-  const log = createLog('info');
+  import { createLog } from '${join(ROOT, 'process/log.ts')}';
+  const log = createLog('media-app', 'info');
   process.once('SIGTERM', () => { log.error('one'); log.error('two'); process.exit(3); });
   log.info('up');
   setInterval(() => {}, 1000);

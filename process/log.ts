@@ -20,5 +20,6 @@ const standardOutput = (): DestinationStream => {
   return stream;
 };
 
-export const createLog = (level: string): Log =>
-  pino({ level, base: { part: 'media-app' }, timestamp: pino.stdTimeFunctions.isoTime }, standardOutput());
+/** The log of the process that plays `part`; lines below `level` (a pino level) are not written. */
+export const createLog = (part: 'control-api' | 'media-app', level: string): Log =>
+  pino({ level, base: { part }, timestamp: pino.stdTimeFunctions.isoTime }, standardOutput());
