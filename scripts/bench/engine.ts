@@ -9,9 +9,11 @@ import { fileURLToPath } from 'node:url';
 import { WebSocketServer } from 'ws';
 import { decodeG711 } from '../phone/g711.ts';
 import { formatWav } from '../phone/wav.ts';
-import { LoadedEngine, type Leg, processorSeconds } from './loaded-engine.ts';
+import { LoadedServers, type Leg } from './loaded-servers.ts';
 import { rate } from './measure.ts';
+import { processorSeconds } from './processes.ts';
 import { Load, LoadPhone, seconds } from './rtp-load.ts';
+import { givenServers, type Servers } from './servers.ts';
 import { startBare } from './systems.ts';
 
 /** Legs of each measurement of processor time; divisible by 2, 3, 10 and 30. */
@@ -19,7 +21,7 @@ const LEGS = 30;
 const WARMUP_S = 2;
 /** A busy machine may take so long until nothing is made up. */
 const PATIENCE_S = 15;
-/** Percent of a core that a leg of FreeSWITCH was measured to cost, and how many times that we may cost. */
+/** Percent of a core that a leg of FreeSWITCH cost where it was measured once, and how many times its cost ours may be. */
 const FREESWITCH = { playback: 0.4, bridge: 0.4, recording: 0.66, fork: 0.74, 3: 1.6, 10: 1, 30: 0.8 } as const;
 const AIM = 1.5;
 const CALLS_PER_SECOND = 40;
@@ -31,12 +33,11 @@ interface Work {
   begin(legs: Leg[]): Promise<unknown>;
 }
 
-/** Percent of a core for one leg. */
-const costOf = async (pid: number, legs: number, measure_s: number, idle: number): Promise<number> => {
-  const [before, began] = [processorSeconds(pid), performance.now()];
+/** Percent of a core that goes into something for so long; `used` says how many processor seconds have gone into it. */
+const percentOf = async (used: () => number, measure_s: number): Promise<number> => {
+  const [before, began] = [used(), performance.now()];
   await seconds(measure_s);
-  const passed = (performance.now() - began) / 1000;
-  return (100 * ((processorSeconds(pid) - before) / passed - idle)) / legs;
+  return (100_000 * (used() - before)) / (performance.now() - began);
 };
 
 const inRooms = (size: 3 | 10 | 30): Work => ({
@@ -101,22 +102,23 @@ const echoCost = async (measure_s: number): Promise<number> => {
   phones.forEach((phone, at) => phone.talkTo(ports[at] ?? 0));
   const load = new Load(phones);
   await seconds(WARMUP_S);
-  const cost = await costOf(child.pid ?? 0, LEGS, measure_s, 0);
+  const cost = (await percentOf(() => processorSeconds(child.pid ?? 0), measure_s)) / LEGS;
   load.stop();
   phones.forEach(phone => phone.close());
   child.kill();
   return cost;
 };
 
-const measure = async (engine: LoadedEngine, work: Work, measure_s: number, idle: number): Promise<number> => {
-  const legs = await engine.legs(LEGS);
+/** Percent of a core that one leg costs beyond what servers use anyway. */
+const measure = async (servers: LoadedServers, work: Work, measure_s: number, idle: number): Promise<number> => {
+  const legs = await servers.legs(LEGS);
   const load = new Load(legs.map(({ phone }) => phone));
   await work.begin(legs);
   await seconds(WARMUP_S);
-  const cost = await costOf(engine.pid, LEGS, measure_s, idle);
+  const used = await percentOf(() => servers.processorSeconds, measure_s);
   load.stop();
-  await engine.hangUp(legs);
-  return cost;
+  await servers.hangUp(legs);
+  return (used - idle) / LEGS;
 };
 
 const costLine = (name: string, cost: number, freeswitch?: number): string => {
@@ -126,36 +128,47 @@ const costLine = (name: string, cost: number, freeswitch?: number): string => {
   return `${name.padEnd(20)}${`${cost.toFixed(2)} %`.padStart(10)}${reference.padStart(14)}${times.padStart(10)}  ${met}`.trimEnd();
 };
 
-const costs = async (engine: LoadedEngine, directory: string, measure_s: number): Promise<void> => {
+/** One line for each work: the engine, and FreeSWITCH measured right after it, or as it was measured once. */
+const costs = async (
+  engine: LoadedServers,
+  freeswitch: LoadedServers | undefined,
+  directory: string,
+  measure_s: number,
+): Promise<void> => {
   const far = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   far.on('connection', socket => socket.on('message', () => undefined));
   await once(far, 'listening');
-  console.log(`\nprocessor of a leg, ${LEGS} legs for ${measure_s} s: percent of a core (aim: ${AIM} × FreeSWITCH)`);
+  const source = freeswitch ? 'measured in this run' : 'as it was measured once';
+  console.log(`\nprocessor of a leg, ${LEGS} legs for ${measure_s} s: percent of a core`);
+  console.log(`(aim: ${AIM} × FreeSWITCH, ${source})`);
   console.log(`${''.padEnd(20)}${'engine'.padStart(10)}${'FreeSWITCH'.padStart(14)}${'times'.padStart(10)}`);
   console.log(costLine('bare echo in Node', await echoCost(measure_s)));
-  const idle = (await costOf(engine.pid, 1, Math.min(5, measure_s), 0)) / 100;
-  for (const work of works(directory, `ws://127.0.0.1:${(far.address() as AddressInfo).port}/`))
-    console.log(costLine(work.name, await measure(engine, work, measure_s, idle), work.freeswitch));
+  const idleOf = (servers: LoadedServers): Promise<number> =>
+    percentOf(() => servers.processorSeconds, Math.min(5, measure_s));
+  const idle = { engine: await idleOf(engine), freeswitch: freeswitch ? await idleOf(freeswitch) : 0 };
+  for (const work of works(directory, `ws://127.0.0.1:${(far.address() as AddressInfo).port}/`)) {
+    const ours = await measure(engine, work, measure_s, idle.engine);
+    const theirs = freeswitch ? await measure(freeswitch, work, measure_s, idle.freeswitch) : work.freeswitch;
+    console.log(costLine(work.name, ours, theirs));
+  }
   for (const socket of far.clients) socket.terminate();
   far.close();
 };
 
 /** So many bridged calls for so long, while others come and go: every frame that one phone says must reach the other, in time. */
-const hold = async (engine: LoadedEngine, calls: number, hold_s: number, arriving = 0): Promise<void> => {
-  const legs = await engine.legs(2 * calls);
+const hold = async (servers: LoadedServers, calls: number, hold_s: number, arriving = 0): Promise<void> => {
+  const legs = await servers.legs(2 * calls);
   const load = new Load(legs.map(({ phone }) => phone));
   for (let at = 0; at + 1 < legs.length; at += 2) {
     const other = legs[at + 1];
     if (other) await legs[at]?.endpoint.bridge(other.endpoint);
   }
-  const others = arriving > 0 ? await engine.callers(arriving) : undefined;
+  const others = arriving > 0 ? await servers.callers(arriving) : undefined;
   await seconds(WARMUP_S);
   const was = legs.map(({ phone }) => ({ ...phone.heard }));
   for (const { phone } of legs) phone.punctuality.restart();
   load.late = 0;
-  const before = processorSeconds(engine.pid);
-  await seconds(hold_s);
-  const used = (processorSeconds(engine.pid) - before) / hold_s;
+  const used = await percentOf(() => servers.processorSeconds, hold_s);
   const sum = (of: keyof LoadPhone['heard']): number =>
     legs.reduce((total, { phone }, at) => total + phone.heard[of] - (was[at]?.[of] ?? 0), 0);
   const [packets, lost, doubled] = (['packets', 'lost', 'doubled'] as const).map(sum);
@@ -164,20 +177,20 @@ const hold = async (engine: LoadedEngine, calls: number, hold_s: number, arrivin
     judged.reduce((total, one) => total + one.onTime, 0) / judged.reduce((total, one) => total + one.packets, 0);
   const meanwhile = arriving > 0 ? ` while ${arriving} calls a second come and go` : '';
   console.log(
-    `\n${calls} bridged calls for ${hold_s} s${meanwhile}: ${packets} packets, ${lost} frames lost, ${doubled} made up`,
+    `\n${servers.name}: ${calls} bridged calls for ${hold_s} s${meanwhile}: ${packets} packets, ${lost} frames lost, ${doubled} made up`,
   );
   console.log(
     `${(100 * onTime).toFixed(2)} % within 5 ms of their time (aim: 95 %); the load generator itself was ${load.late.toFixed(0)} ms late at worst`,
   );
-  console.log(`the engine used ${(100 * used).toFixed(0)} % of a core`);
+  console.log(`it used ${used.toFixed(0)} % of a core`);
   others?.stop();
   load.stop();
-  await engine.hangUp(legs);
+  await servers.hangUp(legs);
 };
 
 /** Whether every one of so many parties in a room hears all others, and not itself, by a tone each. */
-const everybodyHears = async (engine: LoadedEngine, parties: number): Promise<void> => {
-  const legs = await engine.legs(parties);
+const everybodyHears = async (servers: LoadedServers, parties: number): Promise<void> => {
+  const legs = await servers.legs(parties);
   const hz = (party: number): number => 300 + 50 * party; // whole periods in a frame
   const sine = (party: number, at: number): number => Math.sin((2 * Math.PI * hz(party) * at) / 8000);
   const heard = legs.map(() => new Float64Array(parties));
@@ -202,40 +215,51 @@ const everybodyHears = async (engine: LoadedEngine, parties: number): Promise<vo
   const rights = (): number =>
     heard.filter((levels, self) => levels.every((level, party) => level > 450 === (party !== self))).length;
   for (let waited = 0; waited < PATIENCE_S && rights() < parties; waited++) await seconds(1);
-  console.log(`\n${parties} parties in a conference: ${rights()} hear all others and not themselves`);
+  console.log(`\n${servers.name}: ${parties} parties in a conference: ${rights()} hear all others and not themselves`);
   load.stop();
-  await engine.hangUp(legs);
+  await servers.hangUp(legs);
 };
 
-const callRate = async (): Promise<void> => {
-  const bare = await startBare();
+/** Calls that come and go as fast as a script on these servers answers them; on an engine of its own without any. */
+const callRate = async (servers?: Servers): Promise<void> => {
+  const bare = await startBare({ servers });
   try {
     const { per_second, failed } = await rate(bare);
     console.log(
-      `\ncalls that are answered, hear a tone and hang up: ${per_second.toFixed(0)} a second, ${failed} failed (aim: ${CALLS_PER_SECOND})`,
+      `\n${servers?.name ?? 'engine'}: calls that are answered, hear a tone and hang up: ${per_second.toFixed(0)} a second, ${failed} failed (aim: ${CALLS_PER_SECOND})`,
     );
   } finally {
     await bare.stop();
   }
 };
 
+/** Sound that everybody hears, and calls that are held for a while, alone and while others come and go. */
+const endurance = async (servers: LoadedServers, calls: number, hold_s: number): Promise<void> => {
+  await everybodyHears(servers, 30);
+  await hold(servers, calls, hold_s);
+  await hold(servers, calls, Math.min(60, hold_s), CALLS_PER_SECOND);
+};
+
 /**
- * What the media of the engine costs, beside a bare echo and beside FreeSWITCH as it was measured; how many bridged calls it
- * holds, how late its packets are, and how many calls a second come and go.
+ * What the media of the engine costs, beside a bare echo and beside FreeSWITCH: the one of this machine that the settings name, or as
+ * one was measured; how many bridged calls it holds, how late its packets are, and how many calls a second come and go.
  */
 export const engineBench = async (calls: number, hold_s: number, measure_s: number): Promise<void> => {
+  const given = givenServers();
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-bench-'));
   const minute = Int16Array.from({ length: 60 * 8000 }, (_, at) => 6000 * Math.sin(at / 3));
   await writeFile(join(directory, 'minute.wav'), formatWav(minute));
-  const engine = await LoadedEngine.start();
+  const engine = await LoadedServers.engine();
+  const freeswitch = given && (await LoadedServers.on(given));
   try {
-    await costs(engine, directory, measure_s);
-    await everybodyHears(engine, 30);
-    await hold(engine, calls, hold_s);
-    await hold(engine, calls, Math.min(60, hold_s), CALLS_PER_SECOND);
+    await costs(engine, freeswitch, directory, measure_s);
+    await endurance(engine, calls, hold_s);
+    if (freeswitch) await endurance(freeswitch, calls, hold_s);
   } finally {
     await engine.stop();
+    await freeswitch?.stop();
     await rm(directory, { recursive: true, force: true });
   }
   await callRate();
+  if (given) await callRate(given);
 };

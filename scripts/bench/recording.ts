@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RawData, WebSocketServer } from 'ws';
-import { LoadedEngine } from './loaded-engine.ts';
+import { LoadedServers } from './loaded-servers.ts';
 import { Load, numberIn, seconds } from './rtp-load.ts';
 
 const FRAME = 160;
@@ -99,7 +99,7 @@ const openFarEnd = async (): Promise<{ url: string; sides: Sides; lasted: () => 
  */
 export const recordingBench = async (minutes: number): Promise<void> => {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-bench-'));
-  const engine = await LoadedEngine.start();
+  const engine = await LoadedServers.engine();
   const far = await openFarEnd();
   try {
     const legs = await engine.legs(2);

@@ -4,13 +4,11 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { keys } from '#contract/keys';
 import { startStack, type Stack } from '../../test/support/stack.ts';
-import { readSettings } from '../start/config.ts';
-import { freePorts } from '../start/ports.ts';
-import { environments, newEngineAccess, startProcess } from '../start/system.ts';
 import { percentile } from './figures.ts';
-import { processorSeconds } from './loaded-engine.ts';
+import { processorSeconds } from './processes.ts';
 import { RegisteringPhones, type Account } from './registering-phones.ts';
-import { portOpen, startScript } from './systems.ts';
+import { startEngineProcess } from './servers.ts';
+import { startScript } from './systems.ts';
 
 const AT_ONCE = 50;
 const BARE_AT_MOST = 5000;
@@ -93,15 +91,10 @@ const contactsOf = async (stack: Stack): Promise<number> => {
 
 /** Registrations a second of drachtio-srf alone on an engine of its own, with no digest and no memory. */
 const bareRate = async (count: number): Promise<number> => {
-  const [sip = 0] = await freePorts(1);
-  const settings = readSettings({ SIP_PORT: String(sip), LOG_LEVEL: 'warn' });
-  const access = await newEngineAccess();
-  const { engine: environment = {} } = environments(settings, { databaseUrl: '', redisUrl: '', engine: access });
-  const engine = startProcess('engine', environment, () => undefined);
-  await portOpen(access.eventSocketPort);
+  const engine = await startEngineProcess();
   const script = fileURLToPath(new URL('./bare-registrar.ts', import.meta.url));
-  const app = await startScript(script, [String(access.adminPort), access.adminSecret]);
-  const phones = await RegisteringPhones.start({ host: '127.0.0.1', port: sip });
+  const app = await startScript(script, [String(engine.admin.port), engine.admin.secret]);
+  const phones = await RegisteringPhones.start({ host: '127.0.0.1', port: engine.sipPort });
   const accounts = Array.from({ length: count }, (_, n) => ({ username: `b${n}`, password: '', domain: '127.0.0.1' }));
   await registerAll(phones, accounts.slice(0, 500)); // warm
   const { a_second } = await registerAll(phones, accounts);

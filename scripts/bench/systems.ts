@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { newEngineAccess, environments, startProcess } from '../start/system.ts';
-import { readSettings } from '../start/config.ts';
-import { freePorts } from '../start/ports.ts';
 import { startStack } from '../../test/support/stack.ts';
 import { BENCH_TONE } from './plan.ts';
+import { type EngineOptions, type Servers, startEngineProcess } from './servers.ts';
 
 /** Something that answers calls with a tone and dials on request. */
 export interface System {
@@ -49,38 +47,32 @@ export const startOurs = async (): Promise<System> => {
   };
 };
 
-/** How the engine of a bare system is started. */
-interface BareOptions {
-  /** A command that runs the one behind it. */
-  through?: readonly string[];
-  onLine?: (line: string) => void;
-  logLevel?: string;
-}
+/** The script that is measured beside ours, on these servers. */
+export const startBareApp = ({ admin, eventSocket }: Servers): ReturnType<typeof startScript> =>
+  startScript(fileURLToPath(new URL('./bare-app.ts', import.meta.url)), [
+    String(admin.port),
+    admin.secret,
+    String(eventSocket.port),
+    eventSocket.secret,
+  ]);
 
-/** The bare script on an engine of its own. */
-export const startBare = async (options: BareOptions = {}): Promise<System & { enginePid: number }> => {
-  const { through, onLine = () => undefined, logLevel = 'warn' } = options;
-  const [sip = 0, rtp = 0] = await freePorts(2);
-  const low = Math.min(rtp, 60_000);
-  const settings = readSettings({ SIP_PORT: String(sip), RTP_PORTS: `${low}-${low + 600}`, LOG_LEVEL: logLevel });
-  const access = await newEngineAccess();
-  const { engine: environment = {} } = environments(settings, { databaseUrl: '', redisUrl: '', engine: access });
-  const engine = startProcess('engine', environment, onLine, through);
-  const { adminPort, adminSecret, eventSocketPort, eventSocketPassword } = access;
-  const script = fileURLToPath(new URL('./bare-app.ts', import.meta.url));
-  await portOpen(access.eventSocketPort);
-  const app = await startScript(script, [String(adminPort), adminSecret, String(eventSocketPort), eventSocketPassword]);
+/** The bare script on an engine of its own, or on servers that are given, whose end is its end too. */
+export const startBare = async (
+  options: EngineOptions & { servers?: Servers } = {},
+): Promise<System & { enginePid: number }> => {
+  const servers = options.servers ?? (await startEngineProcess(options));
+  const app = await startBareApp(servers);
   return {
     name: 'bare',
-    enginePid: engine.pid,
-    sip: { host: '127.0.0.1', port: sip },
+    enginePid: servers.pids[0] ?? 0,
+    sip: { host: '127.0.0.1', port: servers.sipPort },
     number: '1000',
-    domain: `127.0.0.1:${sip}`,
+    domain: `127.0.0.1:${servers.sipPort}`,
     order: async uri =>
       void (await fetch(`http://127.0.0.1:${app.port}/calls`, { method: 'POST', body: JSON.stringify({ uri }) })),
     stop: async () => {
       app.stop();
-      await engine.stop();
+      await servers.stop();
     },
   };
 };
@@ -93,17 +85,4 @@ export const startScript = async (script: string, args: string[]): Promise<{ por
     if (said) return { port: said.ready, stop: () => child.kill() };
   }
   throw new Error('the bare script stopped before it was ready');
-};
-
-export const portOpen = async (port: number): Promise<void> => {
-  const { connect } = await import('node:net');
-  for (let attempt = 0; attempt < 200; attempt++) {
-    const open = await new Promise<boolean>(resolve => {
-      const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false));
-      socket.once('connect', () => socket.end());
-    });
-    if (open) return;
-    await new Promise(resolve => setTimeout(resolve, 50));
-  }
-  throw new Error(`nothing listens on port ${port}`);
 };
