@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Hop, Source } from './hop.ts';
 import { headerOf, type HeaderInput, type SipRequest, type SipResponse } from './message.ts';
 import { Alarms, type SipTimers } from './timers.ts';
-import type { CancelResult, ClientEvents, ClientTransaction } from './transactions/client.ts';
+import { emptied, type CancelResult, type ClientEvents, type ClientTransaction } from './transactions/client.ts';
 
 /** One way to a server. */
 export interface Way {
@@ -37,7 +37,7 @@ const SILENCE = { invite: 4, other: 8 } as const;
  * all: its 2xx is told like any other, of which the user takes the first (RFC 3261 13.2.2.4).
  */
 export class SentRequest extends EventEmitter<ClientEvents> {
-  readonly #given: SipRequest;
+  #given: SipRequest;
   readonly #road: Road;
   readonly #alarms = new Alarms();
   readonly #open = new Set<ClientTransaction>();
@@ -57,7 +57,7 @@ export class SentRequest extends EventEmitter<ClientEvents> {
     else ways.then(found => this.#set(found)).catch((error: unknown) => this.#fail(error as Error));
   }
 
-  /** As it went on the wire, or is about to, Via included. */
+  /** As it went on the wire, or is about to, Via included; headers and body until it has its final answer. */
   get request(): SipRequest {
     return this.#current.request;
   }
@@ -144,6 +144,13 @@ export class SentRequest extends EventEmitter<ClientEvents> {
     if (!late && this.#way) this.#road.answered(this.#way);
     this.#over ||= response.status >= 200;
     this.emit('response', response, source);
+    if (response.status >= 200) this.#forget(transaction);
+  }
+
+  /** Late answers are waited for half a minute, thousands of them at hundreds of calls a second. */
+  #forget(answered: ClientTransaction): void {
+    answered.forget();
+    this.#given = emptied(this.#given);
   }
 
   /** 503: this server takes nothing now, and another one is asked (RFC 3261 21.5.4). */

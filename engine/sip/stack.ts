@@ -293,22 +293,26 @@ export class SipStack extends EventEmitter<StackEvents> {
 
   #gotRequest(request: SipRequest, source: Source): void {
     stampVia(request, source.address, source.port);
+    if (request.method === 'ACK') return this.#gotAck(request, source);
     const key = serverKey(request);
-    if (request.method === 'ACK') return this.#gotAck(request, source, key);
-    const known = this.#servers.get(`${key} ${request.method}`);
+    const known = this.#servers.get(key);
     if (known) return known.retransmitted();
-    const past = this.#past.get(`${key} ${request.method}`);
-    if (past) return past.answer && this.#layer.send(past.answer, past.hop, () => undefined);
+    if (this.#past.has(key)) return this.#answerAgain(key);
     if (request.method === 'CANCEL') return this.#gotCancel(request, source, key);
-    if (this.#servers.size + this.#past.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
+    if (this.#servers.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
     this.emit('request', this.#serve(request, source, key), request, source);
+  }
+
+  #answerAgain(key: string): void {
+    const again = this.#past.answer(key);
+    if (again) this.#layer.send(again.data, again.hop, () => undefined);
   }
 
   #serve(request: SipRequest, source: Source, key: string): ServerTransaction {
     const invite = request.method === 'INVITE' ? new InviteServerTransaction(request, source, this.#wire) : undefined;
     const transaction = invite ?? new NonInviteServerTransaction(request, source, this.#wire);
     invite?.once('accepted', response => this.#expectAck(ackKey(response), invite));
-    this.#keep(transaction, `${key} ${request.method}`);
+    this.#keep(transaction, key);
     transaction.start();
     return transaction;
   }
@@ -328,20 +332,21 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   /** The ACK of a failure ends in the transaction; the ACK of a 2xx has a branch of its own (RFC 3261 17.1.1.3). */
-  #gotAck(request: SipRequest, source: Source, key: string): void {
-    const same = this.#servers.get(`${key} INVITE`);
+  #gotAck(request: SipRequest, source: Source): void {
+    const key = serverKey(request, 'INVITE');
+    const same = this.#servers.get(key);
     const accepted = this.#accepted.get(ackKey(request));
     if (accepted) accepted.acknowledged(request, source);
     else if (same instanceof InviteServerTransaction) return same.acknowledged(request, source);
-    else if (this.#past.get(`${key} INVITE`)) return;
+    else if (this.#past.has(key)) return;
     this.emit('ack', request, source);
   }
 
   /** RFC 3261 9.2. After a 2xx the transaction is gone in that RFC's terms, so 481; after a failure 200 and nothing else. */
   #gotCancel(request: SipRequest, source: Source, key: string): void {
-    const invite = this.#servers.get(`${key} INVITE`);
+    const invite = this.#servers.get(serverKey(request, 'INVITE'));
     const transaction = new NonInviteServerTransaction(request, source, this.#wire);
-    this.#keep(transaction, `${key} CANCEL`);
+    this.#keep(transaction, key);
     if (!(invite instanceof InviteServerTransaction)) return transaction.respond(responseTo(request, 481));
     // Its answer bears the tag that the INVITE's answers bear (RFC 3261 9.2).
     transaction.localTag = invite.localTag;
@@ -354,21 +359,23 @@ export class SipStack extends EventEmitter<StackEvents> {
 
 /**
  * RFC 3261 17.2.3: branch and sent-by; without the magic cookie, or with nothing behind it, what RFC 2543 compared. The
- * Call-ID is looked at in any case: a branch that somebody else has thought up as well is no repetition.
+ * Call-ID is looked at in any case: a branch that somebody else has thought up as well is no repetition. Joined, because a
+ * template's text would be made of pieces of the message, and keep the whole of it, whatever its length.
  */
-function serverKey(request: SipRequest): string {
+function serverKey(request: SipRequest, method = request.method): string {
   const via = topVia(request);
   const branch = via?.params.get('branch') ?? '';
   const sentBy = `${via?.host ?? ''}:${via?.port ?? 0}`;
   const callId = headerOf(request, 'call-id') ?? '';
-  if (branch.length > COOKIE.length && branch.startsWith(COOKIE)) return `${branch} ${sentBy} ${callId}`;
-  return [callId, tagOf(headerOf(request, 'from')), cseqOf(request)?.number, sentBy, branch].join(' ');
+  if (branch.length > COOKIE.length && branch.startsWith(COOKIE)) return [branch, sentBy, callId, method].join(' ');
+  const tag = tagOf(headerOf(request, 'from'));
+  return [callId, tag, cseqOf(request)?.number, sentBy, branch, method].join(' ');
 }
 
 const COOKIE = 'z9hG4bK';
 
 /** What a 2xx to INVITE and its ACK have in common. */
 function ackKey(message: SipMessage): string {
-  const tags = `${tagOf(headerOf(message, 'from'))} ${tagOf(headerOf(message, 'to'))}`;
-  return `${headerOf(message, 'call-id')} ${tags} ${cseqOf(message)?.number}`;
+  const [from, to] = [tagOf(headerOf(message, 'from')), tagOf(headerOf(message, 'to'))];
+  return [headerOf(message, 'call-id'), from, to, cseqOf(message)?.number].join(' ');
 }

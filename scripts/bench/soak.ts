@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { TestPhone } from '../../test/support/phone.ts';
 import { engineAlone, platform, type Reading, type SoakTarget } from './soak-target.ts';
 
-const WARMUP_CALLS = 500;
+const WARMUP_CALLS = 1000;
 /** Calls of one phone; the next part has another. */
 const PART_CALLS = 1000;
 const CONCURRENCY = 16;
@@ -12,7 +12,7 @@ const SETTLE_MS = 45_000;
  * Growth that is no leak: what a collector leaves for later and the allocator keeps, where we cannot ask for a collection, and
  * what code that was compiled meanwhile takes, where we can.
  */
-const SPARE_MB = { collected: 8, resident: 64 };
+const SPARE_MB = { collected: 8, resident: 32 };
 
 /** Makes calls that are answered and hung up at once. Returns how many went wrong. */
 const callPart = async ({ sip, domain, number }: SoakTarget, calls: number): Promise<number> => {

@@ -21,8 +21,8 @@ export type CancelResult = {
  * 'timeout' (nobody answered) and 'error' (it could not be delivered), and 'ended' when it is forgotten.
  */
 export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
-  /** As it went on the wire, Via included. */
-  readonly request: SipRequest;
+  /** As it went on the wire, Via included; without headers and body once it is forgotten. */
+  request: SipRequest;
   readonly branch: string;
   hop: Hop;
   protected readonly wire: Wire;
@@ -47,6 +47,11 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
   abandon(): void {
     this.cancel();
     this.alarms.clear('A', 'E');
+  }
+
+  /** It has its final answer and is never sent again: what stays for late ones is small. */
+  forget(): void {
+    this.request = emptied(this.request);
   }
 
   abstract start(): void;
@@ -85,6 +90,11 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     this.emit('ended');
   }
 }
+
+/** Of a request no more than what it was. */
+export const emptied = ({ method, uri }: SipRequest): SipRequest => ({ method, uri, headers: [], body: NOTHING });
+
+const NOTHING = Buffer.alloc(0);
 
 /** ACK for a failure or CANCEL: same Via, From, Call-ID, Route and CSeq number as the INVITE (RFC 3261 9.1, 17.1.1.3). */
 export function companion(

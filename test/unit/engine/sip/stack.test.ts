@@ -14,6 +14,7 @@ import {
   type SipResponse,
   type Source,
 } from '../../../../engine/sip/stack.ts';
+import { heldMb } from '../../../support/held-memory.ts';
 
 const listeners = (['udp', 'tcp'] as const).map(transport => ({ transport, host: '127.0.0.1', port: 0 }));
 
@@ -160,5 +161,29 @@ describe('sip stack', () => {
       CSeq: '1 OPTIONS',
     });
     await assert.rejects(response(ours.request(odd)), /no usable next hop/);
+  });
+
+  it('a request that is over leaves nothing of its length, answered or asked', async () => {
+    theirs.on('request', (transaction, got) => {
+      transaction.respond(responseTo(got, 200));
+      transaction.relax(); // as after its ACK
+    });
+    await response(ours.request(request('MESSAGE', 'udp', 'before')));
+    const before = heldMb();
+    const sent: SentRequest[] = [];
+    const long = (): SipRequest => {
+      const padded = request('INVITE', 'udp', 'x'.repeat(20_000));
+      for (const name of ['a', 'b', 'c', 'd']) padded.headers.push({ name, key: name, value: 'x'.repeat(8000) });
+      return padded;
+    };
+    for (let n = 0; n < 10; n++) {
+      const some = Array.from({ length: 20 }, () => ours.request(long()));
+      sent.push(...some);
+      await Promise.all(some.map(response));
+    }
+    assert.deepEqual(sent.filter(one => one.request.headers.length > 0), []); // prettier-ignore
+    const grown = heldMb() - before;
+    assert(grown < 5, `${grown} MB of 200 messages of 50 KB`);
+    assert(ours.stats().transactions >= 200);
   });
 });
