@@ -6,7 +6,7 @@ import type { App } from './app.ts';
 import type { Core } from './records.ts';
 
 /** UTC time of day with microseconds, `HH:MM:SS.uuuuuu`. */
-function timeOfDay(): string {
+export function timeOfDay(): string {
   const now = performance.timeOrigin + performance.now();
   const micros = String(Math.floor((now % 1) * 1000)).padStart(3, '0');
   return `${new Date(now).toISOString().slice(11, 23)}${micros}`;

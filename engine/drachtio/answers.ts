@@ -2,6 +2,7 @@ import { header, headerOf, responseTo, type SipRequest, type SipResponse } from 
 import { tagOf } from '../sip/uri.ts';
 import { echoResponse } from './announce.ts';
 import type { App } from './app.ts';
+import { callAnswered } from './cdr.ts';
 import { contactValue, CONTENT_TYPE_MISSING, missingContentType, localOf, ownHeaders } from './complete.ts';
 import { refuse, release } from './incoming.ts';
 import type { Core, Dialog, Incoming } from './records.ts';
@@ -32,8 +33,12 @@ export function sendAnswer(core: Core, app: App, messageId: string, transactionI
   if (reliable) insist(core, incoming, response, () => refuse(core, incoming, 504));
   if (response.body.length > 0 && (reliable || given.status >= 200)) incoming.agreed = true;
   echoResponse(app, messageId, incoming.id, echoedDialog(incoming), response, incoming.source);
+  if (given.status >= 200 && beginsCall(incoming)) callAnswered(core, 'application', 'uas', response);
   if (given.status >= 200) settle(core, incoming, response);
 }
+
+const beginsCall = (incoming: Incoming): boolean =>
+  incoming.request.method === 'INVITE' && incoming.dialog?.begunBy === incoming;
 
 function objectionTo(incoming: Incoming, given: SipResponse): string | undefined {
   if (missingContentType(given) === undefined) return CONTENT_TYPE_MISSING;

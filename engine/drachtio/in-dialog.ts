@@ -3,6 +3,7 @@ import type { Hop } from '../sip/hop.ts';
 import { header, newRequest, type SipHeader, type SipRequest } from '../sip/message.ts';
 import { alongRoutes } from '../sip/routes.ts';
 import { announceBye } from './announce.ts';
+import { callStopped, type Ending } from './cdr.ts';
 import type { Core, Dialog } from './records.ts';
 import { nextHop } from './target.ts';
 
@@ -29,11 +30,17 @@ export function dialogRequest(
 }
 
 /** Ends a dialog with a BYE of the server's own. Its application, if still there, is told why. */
-export function endByServer(core: Core, dialog: Dialog, reason: string): void {
+export function endByServer(
+  core: Core,
+  dialog: Dialog,
+  reason: string,
+  ending: Ending = 'system-initiated-termination',
+): void {
   const app = dialog.app;
   core.dialogs.remove(dialog);
   const sent = sendBye(core, dialog, reason);
   if (app && sent) announceBye(core, app, dialog.id, sent.request, sent.hop);
+  if (sent) callStopped(core, 'application', ending, sent.request);
 }
 
 /** The BYE itself; whatever comes of it, the dialog is over. */

@@ -6,6 +6,7 @@ import type { ServerTransaction } from '../sip/transactions/server.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceNew } from './announce.ts';
 import type { App } from './app.ts';
+import { callAnswered, callAttempted, callStopped } from './cdr.ts';
 import { contactValue, localOf } from './complete.ts';
 import { begunDialog, runHeld } from './dialogs.ts';
 import { objectionTo } from './glare.ts';
@@ -68,12 +69,21 @@ function receiveInvite(core: Core, transaction: ServerTransaction, request: SipR
   // Nothing inside the dialog could be sent to who names no place (RFC 3261 8.1.1.8).
   if (contactOf(request) === undefined) return answer(transaction, 400);
   const app = core.apps.next('invite');
-  if (!app) return answer(transaction, 503);
+  if (!app) return turnDown(core, transaction);
   const dialog = newDialog(app, transaction, request, source);
   const incoming = take(core, app, transaction, request, source, dialog);
   core.crowd.join(incoming);
   begin(core, dialog, incoming);
   announceNew(app, incoming.id, request, source);
+  callAttempted(core, 'network', request);
+}
+
+/** Nobody is there to take the call. */
+function turnDown(core: Core, transaction: ServerTransaction): void {
+  const { request } = transaction;
+  callAttempted(core, 'network', request);
+  answer(transaction, 503);
+  callStopped(core, 'application', 'call-rejected', responseTo(request, 503));
 }
 
 function begin(core: Core, dialog: Dialog, incoming: Incoming): void {
@@ -118,7 +128,10 @@ function receiveInDialog(
   const incoming = take(core, app, transaction, request, source, dialog);
   announce(app, incoming.id, dialog.id, request, source);
   if (confirmed) relent(core, confirmed);
-  if (request.method === 'BYE') receiveBye(core, dialog, incoming);
+  if (request.method === 'BYE') {
+    callStopped(core, 'network', 'normal-release', request);
+    receiveBye(core, dialog, incoming);
+  }
   if (endsSubscription(dialog, request)) core.dialogs.remove(dialog);
 }
 
@@ -147,6 +160,7 @@ const MOST_HELD = 10;
 function receiveForNobody(core: Core, dialog: Dialog, transaction: ServerTransaction): void {
   const ending = transaction.request.method === 'BYE';
   if (ending) core.dialogs.remove(dialog);
+  if (ending) callStopped(core, 'network', 'normal-release', transaction.request);
   answer(transaction, ending ? 200 : 481);
 }
 
@@ -226,13 +240,21 @@ function watchInvite(core: Core, incoming: Incoming): void {
 
 function cancelled(core: Core, incoming: Incoming, request: SipRequest, source: Source): void {
   const { dialog } = incoming;
-  const known = incoming.touched || dialog?.begunBy !== incoming;
-  refuse(core, incoming, 487);
+  const begins = dialog?.begunBy === incoming;
+  const known = incoming.touched || !begins;
+  dismiss(core, incoming, 487);
   announce(incoming.app, incoming.id, (known && dialog?.id) || '', request, source);
+  if (begins) callStopped(core, 'network', 'call-canceled', request);
 }
 
 /** Answers an INVITE with a failure of the server's own choice; a dialog that had not been confirmed ends with it. */
 export function refuse(core: Core, incoming: Incoming, status: number): void {
+  const begins = incoming.dialog?.begunBy === incoming;
+  dismiss(core, incoming, status);
+  if (begins) callAnswered(core, 'application', 'uas', responseTo(incoming.request, status));
+}
+
+function dismiss(core: Core, incoming: Incoming, status: number): void {
   answer(incoming.transaction, status);
   release(core, incoming);
 }

@@ -29,7 +29,7 @@ function end(core: Core, app: App, dialogs: Dialog[]): void {
   for (const outgoing of [...core.outgoing.values()]) if (outgoing.app === app) outgoing.transaction.cancel();
   for (const dialog of dialogs) {
     if (dialog.state !== 'confirmed') continue;
-    if (dialog.method === 'INVITE') endByServer(core, dialog, 'Application lost');
+    if (dialog.method === 'INVITE') endByServer(core, dialog, 'Application lost', 'system-error-initiated-termination');
     else core.dialogs.remove(dialog);
   }
 }

@@ -5,6 +5,7 @@ import { cseqOf, headerOf, headersOf, newTag, responseTo, type SipRequest, type 
 import { NameError } from '../sip/resolver.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { announce, announceOwn } from './announce.ts';
+import { callAnswered } from './cdr.ts';
 import { runHeld } from './dialogs.ts';
 import { dialogRequest, routesOfResponse, sendBye } from './in-dialog.ts';
 import type { Core, Dialog, Outgoing } from './records.ts';
@@ -55,6 +56,12 @@ function failed(core: Core, outgoing: Outgoing, status: number, reason?: string)
   conclude(core, outgoing, status);
   outgoing.own?.(response);
   if (outgoing.app) announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);
+  record(core, outgoing, response);
+}
+
+/** The call that an INVITE was to begin has begun, or never will. */
+function record(core: Core, { initial, method, app }: Outgoing, response: SipResponse): void {
+  if (app && initial && method === 'INVITE' && response.status >= 200) callAnswered(core, 'network', 'uac', response);
 }
 
 function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, source: Source): void {
@@ -72,6 +79,7 @@ function receiveResponse(core: Core, outgoing: Outgoing, response: SipResponse, 
   if (!outgoing.app || (outgoing.dialog?.app === undefined && outgoing.method === 'INVITE'))
     return unwanted(core, outgoing, response, source);
   announce(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, source);
+  record(core, outgoing, response);
   if (outgoing.initial && outgoing.dialog?.state === 'confirmed') runHeld(outgoing.dialog);
 }
 

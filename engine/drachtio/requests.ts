@@ -15,6 +15,7 @@ import { putAlongRoutes } from '../sip/routes.ts';
 import { parseNameAddr, tagOf } from '../sip/uri.ts';
 import { echoRequest } from './announce.ts';
 import type { App } from './app.ts';
+import { callAttempted, callStopped } from './cdr.ts';
 import {
   contactValue,
   CONTENT_TYPE_MISSING,
@@ -107,8 +108,10 @@ function newDialog(app: App, request: SipRequest, hop: Hop, local: Local): Dialo
 
 /** Sends, and answers OK in the same breath, so that no response can overtake the OK. */
 function launchFor(core: Core, app: App, messageId: string, what: Pick<Outgoing, 'dialog' | 'initial'> & Way): void {
-  const { id, transaction } = launch(core, { ...what, app, own: undefined });
+  const { id, transaction, method } = launch(core, { ...what, app, own: undefined });
   echoRequest(core, app, messageId, id, transaction.request, what.hop);
+  if (what.initial && method === 'INVITE') callAttempted(core, 'application', transaction.request);
+  if (method === 'BYE') callStopped(core, 'application', 'normal-release', transaction.request);
 }
 
 interface Way {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { headerOf, type SipResponse } from '../sip/message.ts';
+import { header, headerOf, type SipResponse } from '../sip/message.ts';
 import { isBusy } from './glare.ts';
 import { dialogRequest, endByServer } from './in-dialog.ts';
 import { launch } from './outcome.ts';
@@ -26,7 +26,7 @@ export class Sessions {
 
   /** Nobody refreshed: the other side is gone (RFC 4028 10). */
   expire(dialog: Dialog): void {
-    endByServer(this.#core, dialog, EXPIRED);
+    endByServer(this.#core, dialog, EXPIRED, 'session-expired');
   }
 
   /** A re-INVITE with what we said last; without any such an UPDATE (RFC 4028 7.4). The application has no part in it. */
@@ -34,6 +34,7 @@ export class Sessions {
     if (isBusy(dialog)) return this.#later(dialog, BUSY_MS);
     const method = dialog.description.length > 0 ? 'INVITE' : 'UPDATE';
     const headers = sessionHeaders(this.#core, dialog, method);
+    if (method === 'INVITE') headers.push(header('Content-Type', 'application/sdp'));
     const request = dialogRequest(dialog, method, ++dialog.localSeq, headers, dialog.description);
     const hop = nextHop(this.#core, dialog);
     if (!hop) return this.expire(dialog);
@@ -55,7 +56,7 @@ export class Sessions {
       return this.refresh(dialog);
     }
     if (status === 491) return this.#later(dialog, this.#backOff(dialog));
-    endByServer(this.#core, dialog, EXPIRED);
+    endByServer(this.#core, dialog, EXPIRED, 'session-expired');
   }
 
   /** RFC 3261 14.1, in T1 of 500 ms: who began the call waits 2.1 to 4 s, the other up to 2, and they do not meet again. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { BanList } from './ban-list.ts';
 import { formatHostPort } from './grammar.ts';
@@ -12,6 +13,7 @@ import {
   newBranch,
   responseTo,
   serialize,
+  type HeaderInput,
   type SipMessage,
   type SipRequest,
   type SipResponse,
@@ -278,7 +280,7 @@ export class SipStack extends EventEmitter<StackEvents> {
   #refuse(request: SipRequest, source: Source, status: number): void {
     stampVia(request, source.address, source.port);
     const back = { transport: source.transport, host: source.address, port: source.port };
-    this.#layer.send(serialize(responseTo(request, status)), back, () => undefined);
+    this.#layer.send(serialize(responseTo(request, status, undefined, tagged(request))), back, () => undefined);
   }
 
   #gotResponse(response: SipResponse, source: Source): void {
@@ -373,6 +375,14 @@ function serverKey(request: SipRequest, method = request.method): string {
 }
 
 const COOKIE = 'z9hG4bK';
+
+/** To with a tag, which is the same for every repetition although nothing is remembered (RFC 3261 8.2.7). */
+function tagged(request: SipRequest): HeaderInput {
+  const to = headerOf(request, 'to');
+  if (to === undefined || tagOf(to) !== undefined) return {};
+  const tag = createHash('sha256').update(serverKey(request)).digest('hex').slice(0, 16);
+  return { To: `${to};tag=${tag}` };
+}
 
 /** What a 2xx to INVITE and its ACK have in common. */
 function ackKey(message: SipMessage): string {

@@ -32,8 +32,8 @@ export class Branch {
     this.#transaction.on('error', () => this.#fail(503));
     this.#transaction.once('ended', () => this.#alarms.clearAll());
     if (times.provisionalMs !== undefined) this.#alarms.set('provisional', times.provisionalMs, () => this.#giveUp());
-    const final = times.finalMs ?? (request.method === 'INVITE' ? TIMER_C_MS : undefined);
-    if (final !== undefined) this.#alarms.set('final', final, () => this.#giveUp());
+    if (times.finalMs !== undefined) this.#alarms.set('final', times.finalMs, () => this.#giveUp());
+    this.#ringsOn();
   }
 
   /** It has no final response that counts yet. */
@@ -41,9 +41,15 @@ export class Branch {
     return !this.#over;
   }
 
+  /** RFC 3261 16.7 step 2: who says again that it rings has three more minutes. */
+  #ringsOn(): void {
+    if (this.request.method === 'INVITE' && this.open) this.#alarms.set('C', TIMER_C_MS, () => this.#giveUp());
+  }
+
   #heard(response: SipResponse, source: Source): void {
     this.#alarms.clear('provisional');
     if (response.status === 100) return;
+    if (response.status < 200) this.#ringsOn();
     if (response.status >= 300) return this.#settle(response, source);
     if (response.status >= 200) this.#close();
     // A branch that was given up may answer all the same; its ringing is nobody's business (RFC 3261 16.7).

@@ -1,6 +1,7 @@
 import { responseTo, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import { putAlongRoutes } from '../../sip/routes.ts';
 import { isChallenge, type ServerTransaction } from '../../sip/transactions/server.ts';
+import { callStopped } from '../cdr.ts';
 import type { Core } from '../records.ts';
 import { copyFor, hasTooManyHops, isRoutedHere, isStrictlyRouted, restoreTarget, wayOf } from './forwarded.ts';
 import type { ProxyPlan } from './plan.ts';
@@ -18,7 +19,9 @@ export function handOn(core: Core, transaction: ServerTransaction): void {
   const final = ({ status }: SipResponse): void => {
     if (request.method === 'BYE' && !isChallenge(status)) core.proxied.end(request);
   };
-  new Proxy(core, transaction, { ...PLAIN, targets: [request.uri] }, [], { final, done: () => undefined }).start();
+  if (request.method === 'BYE') callStopped(core, 'network', 'normal-release', request);
+  const ears = { final, tried: () => undefined, done: () => undefined };
+  new Proxy(core, transaction, { ...PLAIN, targets: [request.uri] }, [], ears).start();
 }
 
 const PLAIN: Omit<ProxyPlan, 'targets'> = {

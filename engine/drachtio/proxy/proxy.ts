@@ -1,6 +1,6 @@
 import { listOf } from '../../sip/grammar.ts';
 import type { Source } from '../../sip/hop.ts';
-import { headersOf, responseTo, type SipHeader, type SipResponse } from '../../sip/message.ts';
+import { headersOf, responseTo, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import { putAlongRoutes } from '../../sip/routes.ts';
 import { parseNameAddr, parseUri } from '../../sip/uri.ts';
 import type { ServerTransaction } from '../../sip/transactions/server.ts';
@@ -13,10 +13,12 @@ import type { ProxyPlan } from './plan.ts';
 const MOST_BRANCHES = 20;
 
 export interface ProxyEars {
+  /** The request goes out to a target. */
+  tried(request: SipRequest): void;
   /** A final response of a target; without a source when it was made here. */
   final(response: SipResponse, source: Source | undefined): void;
-  /** The caller has his answer. */
-  done(): void;
+  /** The caller has this for an answer. */
+  done(response: SipResponse): void;
 }
 
 /** A request that is handed on to one target after the other, or to all at once (RFC 3261 16). */
@@ -66,6 +68,7 @@ export class Proxy {
     putAlongRoutes(copy);
     const ears = { heard: this.#heard.bind(this), failed: this.#failed.bind(this) };
     this.#branches.push(new Branch(stack, copy, hop, ears, this.#plan));
+    this.#ears.tried(copy);
     return true;
   }
 
@@ -113,7 +116,7 @@ export class Proxy {
     this.#transaction.respond(response);
     // The callee repeats his 2xx himself, and its ACK need not come by here.
     this.#transaction.relax();
-    this.#ears.done();
+    this.#ears.done(response);
   }
 }
 

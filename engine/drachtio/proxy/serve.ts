@@ -1,8 +1,9 @@
-import { isRequest, responseTo, type SipHeader, type SipResponse } from '../../sip/message.ts';
+import { isRequest, responseTo, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import type { Source } from '../../sip/hop.ts';
 import { parseLoose } from '../../sip/parser.ts';
 import { announceProgress } from '../announce.ts';
 import type { App } from '../app.ts';
+import { callAnswered, callAttempted } from '../cdr.ts';
 import { localOf, ownHeaders } from '../complete.ts';
 import { release } from '../incoming.ts';
 import type { Core, Incoming } from '../records.ts';
@@ -32,6 +33,7 @@ export function serveProxy(core: Core, app: App, messageId: string, fields: stri
   const plan = planOf(rest);
   if (typeof plan === 'string') return app.nok(messageId, plan);
   const { transaction, request } = incoming;
+  const isCall = request.method === 'INVITE';
   letGo(core, incoming);
   if (hasTooManyHops(request)) {
     transaction.respond(responseTo(request, 483));
@@ -40,9 +42,14 @@ export function serveProxy(core: Core, app: App, messageId: string, fields: stri
   const final = (response: SipResponse, source: Source | undefined): void => {
     if (plan.recordRoute && response.status < 300) core.proxied.begin(response);
     if (plan.fullResponse) announceProgress(app, messageId, response, source);
+    if (isCall) callAnswered(core, 'network', 'proxy-uac', response);
   };
-  const done = (): void => app.ok(messageId, 'done');
-  new Proxy(core, transaction, plan, extraHeaders(incoming, text), { final, done }).start();
+  const tried = (sent: SipRequest): void => void (isCall && callAttempted(core, 'application', sent));
+  const done = (response: SipResponse): void => {
+    app.ok(messageId, 'done');
+    if (isCall) callAnswered(core, 'application', 'proxy-uas', response);
+  };
+  new Proxy(core, transaction, plan, extraHeaders(incoming, text), { final, tried, done }).start();
 }
 
 /** It is no dialog of the application any more, and a CANCEL is none of its business. */
