@@ -3,6 +3,7 @@ import { plainAddress, speaksTo } from '../addresses.ts';
 import { StreamParser, type StreamItem } from '../framing.ts';
 import type { Hop, Source } from '../hop.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
+import { closePort, listen } from './listen.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const CONNECT_MS = 10_000;
@@ -41,22 +42,8 @@ export class StreamCarrier implements Carrier {
   }
 
   /** Rejects with a sentence when the port is taken. */
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const refused = (error: Error): void =>
-        reject(
-          new Error(`cannot listen on ${this.transport} ${this.host}:${this.port}: ${error.message}`, { cause: error }),
-        );
-      this.#server.once('error', refused);
-      this.#server.listen({ host: this.host, port: this.port, exclusive: true }, () => {
-        this.#server.off('error', refused);
-        // Later errors concern one connection attempt (no file descriptors left); listening goes on.
-        this.#server.on('error', () => undefined);
-        const address = this.#server.address();
-        if (address !== null && typeof address === 'object') this.port = address.port;
-        resolve();
-      });
-    });
+  async start(): Promise<void> {
+    this.port = await listen(this.#server, this.transport, this);
   }
 
   #accepted(socket: Socket): void {
@@ -140,9 +127,6 @@ export class StreamCarrier implements Carrier {
   stop(): Promise<void> {
     for (const socket of this.#sockets.values()) socket.destroy();
     this.#sockets.clear();
-    return new Promise(resolve => {
-      if (this.#server.listening) this.#server.close(() => resolve());
-      else resolve();
-    });
+    return closePort(this.#server);
   }
 }

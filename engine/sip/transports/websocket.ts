@@ -9,6 +9,7 @@ import type { Certificates } from '../certificates.ts';
 import type { Hop } from '../hop.ts';
 import { LIMITS, parseDatagram } from '../parser.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
+import { closePort, listen } from './listen.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const HANDSHAKE_MS = 10_000;
@@ -58,23 +59,9 @@ export class WebSocketCarrier implements Carrier {
   }
 
   /** Rejects with a sentence when the port is taken. */
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const refused = (error: Error): void =>
-        reject(
-          new Error(`cannot listen on ${this.transport} ${this.host}:${this.port}: ${error.message}`, { cause: error }),
-        );
-      this.#server.once('error', refused);
-      this.#server.listen({ host: this.host, port: this.port, exclusive: true }, () => {
-        this.#server.off('error', refused);
-        // Later errors concern one connection attempt (no file descriptors left); listening goes on.
-        this.#server.on('error', () => undefined);
-        const address = this.#server.address();
-        if (address !== null && typeof address === 'object') this.port = address.port;
-        this.#pings = setInterval(() => this.#ping(), PING_MS);
-        resolve();
-      });
-    });
+  async start(): Promise<void> {
+    this.port = await listen(this.#server, this.transport, this);
+    this.#pings = setInterval(() => this.#ping(), PING_MS);
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -154,10 +141,7 @@ export class WebSocketCarrier implements Carrier {
     for (const { socket } of this.#peers.values()) socket.terminate();
     this.#peers.clear();
     this.#server.closeAllConnections();
-    return new Promise(resolve => {
-      if (this.#server.listening) this.#server.close(() => resolve());
-      else resolve();
-    });
+    return closePort(this.#server);
   }
 }
 
