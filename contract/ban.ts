@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** What is held against a source of SIP messages, and what a ban says as its reason. */
-export const BAN_REASONS = [
+const BAN_REASONS = [
   'bad_credentials',
   'probing',
   'unknown_destinations',

@@ -83,8 +83,7 @@ export const PLAN_TYPES = ['free', 'basic', 'professional', 'unlimited'] as cons
 export type PlanType = (typeof PLAN_TYPES)[number];
 
 /** What a plan limits the number of. Flows are not limited. */
-export const LIMITED = ['extensions', 'agents', 'queues', 'conferences', 'trunks', 'virtual_numbers'] as const;
-export type Limited = (typeof LIMITED)[number];
+export type Limited = 'extensions' | 'agents' | 'queues' | 'conferences' | 'trunks' | 'virtual_numbers';
 
 /** What a plan gives a month, and how many of each it allows. */
 export type Plan = { tokens: number } & Record<Limited, number>;
@@ -155,7 +154,6 @@ const OPERATIONS = {
   conference: { price: 'conference', tokens: true },
 } as const satisfies Record<string, { price: CostType; tokens: boolean }>;
 export type Operation = keyof typeof OPERATIONS;
-export const CHARGED_OPERATIONS = Object.keys(OPERATIONS) as Operation[];
 
 /**
  * True when a customer may begin an operation (14.7); one without account begins nothing.

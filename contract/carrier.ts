@@ -1,9 +1,6 @@
 /** The owner of the routes that every customer falls back on (accounts-and-plumbing 9.3, 23). It is no customer. */
 export const DEFAULT_ROUTES_OWNER = '00000000-0000-0000-0000-000000000001';
 
-/** The route target that takes every number. */
-export const ANY_TARGET = 'all';
-
 export const HEALTH_STATUSES = ['unknown', 'healthy', 'unhealthy'] as const;
 export type HealthStatus = (typeof HEALTH_STATUSES)[number];
 

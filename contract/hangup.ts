@@ -17,27 +17,25 @@ export const HANGUP_REASONS = [
 export type HangupReason = (typeof HANGUP_REASONS)[number];
 
 /** Why a leg was released, in the words of the tables of voice-and-flows 8.4 and 8.5. */
-export const RELEASE_CAUSES = [
-  'normal_clearing',
-  'user_busy',
-  'no_answer',
-  'call_rejected',
-  'answered_elsewhere',
-  'no_user_response',
-  'unallocated',
-  'number_changed',
-  'invalid_number',
-  'network_out_of_order',
-  'not_implemented',
-  'destination_out_of_order',
-  'temporary_failure',
-  'outgoing_barred',
-  'dial_timeout',
-  'max_duration',
-  'amd',
-  'failure',
-] as const;
-export type ReleaseCause = (typeof RELEASE_CAUSES)[number];
+export type ReleaseCause =
+  | 'normal_clearing'
+  | 'user_busy'
+  | 'no_answer'
+  | 'call_rejected'
+  | 'answered_elsewhere'
+  | 'no_user_response'
+  | 'unallocated'
+  | 'number_changed'
+  | 'invalid_number'
+  | 'network_out_of_order'
+  | 'not_implemented'
+  | 'destination_out_of_order'
+  | 'temporary_failure'
+  | 'outgoing_barred'
+  | 'dial_timeout'
+  | 'max_duration'
+  | 'amd'
+  | 'failure';
 
 export interface Verdict {
   hangup_by: HangupBy;

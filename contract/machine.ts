@@ -16,7 +16,7 @@ type EventsOf<T> = { [K in keyof T]: keyof T[K] }[keyof T] & string;
  *
  * @example new Machine('door', 'open', { open: { push: 'shut' }, shut: {} })
  */
-export class Machine<S extends string, T extends { [K in S]: { [event: string]: S } }> {
+class Machine<S extends string, T extends { [K in S]: { [event: string]: S } }> {
   readonly name: string;
   readonly initial: S;
   readonly table: T & Record<S, object>;

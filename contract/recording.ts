@@ -94,7 +94,7 @@ export const RECORDINGS_FOLDER = 'recordings';
 type Named = Pick<Recording, 'reference_type' | 'reference_id' | 'tm_create'>;
 
 /** `<reference_type>_<reference_id>_<start time RFC 3339>` (voice-and-flows 14.1). */
-export const recordingName = ({ reference_type, reference_id, tm_create }: Named): string =>
+const recordingName = ({ reference_type, reference_id, tm_create }: Named): string =>
   `${reference_type}_${reference_id}_${toRfc3339(tm_create ?? '')}`;
 
 /** The files of a recording, by what they are. All lie in `RECORDINGS_FOLDER`. */

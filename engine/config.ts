@@ -95,9 +95,6 @@ export const settingsSchema = z.object({
   ENGINE_MEDIA_SIP_PORT: port.default(5080).describe('SIP port of the media server.'),
 });
 
-/** Settings of the engine process, read from the environment. */
-export type EngineSettings = ReturnType<typeof readSettings>;
-
 /**
  * Reads and checks all settings at once.
  * @throws Error whose message has one sentence for each mistake

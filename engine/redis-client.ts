@@ -12,7 +12,7 @@ const encode = (words: string[]): string =>
   `*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
 
 /** One answer from the beginning of a buffer and where it ends; undefined when it is not whole yet. */
-export const readAnswer = (data: Buffer, at = 0): { answer: RedisAnswer; end: number } | undefined => {
+const readAnswer = (data: Buffer, at = 0): { answer: RedisAnswer; end: number } | undefined => {
   const line = data.indexOf('\r\n', at);
   if (line < 0) return undefined;
   const [kind, text, end] = [String.fromCharCode(data[at] ?? 0), data.toString('utf8', at + 1, line), line + 2];

@@ -1,7 +1,7 @@
 import type { Clock } from './action.ts';
 
 /** The longest a flow may ask to wait in one action, in milliseconds: a day. */
-export const LONGEST_PAUSE_MS = 86_400_000;
+const LONGEST_PAUSE_MS = 86_400_000;
 
 /** Waits `ms`, or less when the signal aborts. Never rejects for an abort; callers that care look at the signal. */
 export const pause = async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {

@@ -2,7 +2,7 @@ import { PlatformError } from '#contract/errors';
 import { byteLength, storable } from './text.ts';
 
 /** Limits on variables given from outside (voice-and-flows 5.2); sizes are UTF-8 bytes. */
-export const VARIABLE_LIMITS = { keys: 100, total_bytes: 64 * 1024, value_bytes: 32 * 1024 } as const;
+const VARIABLE_LIMITS = { keys: 100, total_bytes: 64 * 1024, value_bytes: 32 * 1024 } as const;
 
 /** Room for everything one activeflow ever holds: what came in, the system's own names and what its flow sets. */
 const MAP_BYTES = 256 * 1024;

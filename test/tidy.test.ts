@@ -174,6 +174,21 @@ describe('tidy: who may import whom', () => {
     );
   });
 
+  it('what a file exports, another one imports', () => {
+    const imports = sources.flatMap(source => source.imports);
+    const whole = new Set(imports.filter(one => one.names === undefined).map(one => one.path));
+    const wanted = new Set(imports.flatMap(one => (one.names ?? []).map(name => `${one.path} ${name}`)));
+    none(
+      offences(
+        source =>
+          whole.has(source.path) || ENTRIES.test(source.path)
+            ? []
+            : exportedValues(source).filter(name => !wanted.has(`${source.path} ${name}`)),
+        product,
+      ),
+    );
+  });
+
   it('every file is used', () => {
     const used = new Set(sources.flatMap(source => source.imports.map(one => one.path)));
     const started = (path: string): boolean =>
@@ -290,6 +305,19 @@ describe('tidy: habits', () => {
     );
   });
 });
+
+/** Names of the values (no types) that a file exports. */
+function exportedValues(source: Source): string[] {
+  return source.tree.statements.flatMap(statement => {
+    const exported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(one => one.kind === ts.SyntaxKind.ExportKeyword);
+    if (!exported) return [];
+    if (ts.isVariableStatement(statement))
+      return statement.declarationList.declarations.map(one => one.name.getText(source.tree));
+    return ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement) ? [statement.name?.text ?? ''] : [];
+  });
+}
 
 function longFunctions(source: Source): string[] {
   const found: string[] = [];

@@ -8,7 +8,7 @@ const FUNDS = `
   left join customers c on c.id = s.customer_id left join billing_accounts a on a.id = c.billing_account_id`;
 
 /** What a refused operation is answered with. */
-export const tooLittle = (): PlatformError =>
+const tooLittle = (): PlatformError =>
   new PlatformError('INSUFFICIENT_BALANCE', 'The balance of the billing account is too low for this.');
 
 /** Rejects INSUFFICIENT_BALANCE unless a customer can pay an operation (accounts-and-plumbing 14.7). */

@@ -65,7 +65,7 @@ export const keyOf = ({ reference_type, reference_id }: Reference, period = ''):
 export const monthOf = (moment: Timestamp): string => moment.slice(0, 7);
 
 /** The first day of the month after, at midnight UTC (14.5). */
-export const nextMonth = (now: Date): Timestamp =>
+const nextMonth = (now: Date): Timestamp =>
   fromDate(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)));
 
 const ACCOUNT = `

@@ -7,7 +7,7 @@ import { keysOf, parseTopic, type Topic } from './topic.ts';
 
 /** Close codes: RFC 6455 section 7.4.1. */
 export const CLOSE = { going_away: 1001, policy: 1008, internal: 1011 } as const;
-export const MOST_TOPICS = 1000;
+const MOST_TOPICS = 1000;
 
 /** Bytes waiting for a client that reads slowly; beyond it events are dropped, and read again from the log later. */
 const MOST_BUFFERED = 1024 * 1024;

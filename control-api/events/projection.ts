@@ -26,7 +26,7 @@ const upsert = (table: string): Statement => ({
 });
 
 /** Another projector moved the cursor: what we were about to write is, or will be, its business. */
-export class CursorMoved extends Error {
+class CursorMoved extends Error {
   override readonly name = 'CursorMoved';
 }
 
@@ -84,7 +84,7 @@ const setAside = async (client: pg.Client, reads: Read[]): Promise<void> => {
  * Writes a batch in one transaction: rows, charges, events, webhook deliveries, refused entries and the cursor. The cursor is
  * moved first, so that of two projectors one waits for the other and then fails with CursorMoved.
  */
-export const project = async (client: pg.Client, cursor: string, reads: Read[], rates: Rates): Promise<string> => {
+const project = async (client: pg.Client, cursor: string, reads: Read[], rates: Rates): Promise<string> => {
   const last = reads.at(-1)?.stream_id ?? cursor;
   await client.query('begin');
   try {
@@ -101,7 +101,7 @@ export const project = async (client: pg.Client, cursor: string, reads: Read[], 
 };
 
 /** True when Postgres refuses the values themselves (class 22 data, 23 constraint), so that trying again is useless. */
-export const isRefused = (error: unknown): error is Error =>
+const isRefused = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && /^2[23]/.test(error.code);
 
 /** What a projector projects with. */

@@ -14,7 +14,7 @@ import { CustomerLogs, type CustomerLog } from './customer-log.ts';
 import type { LogFeed } from './feed.ts';
 
 /** Where clients connect: anybody, and agents who logged in. */
-export const WEBSOCKET_PATHS = ['/v1.0/ws', '/v1.0/service_agents/ws'] as const;
+const WEBSOCKET_PATHS = ['/v1.0/ws', '/v1.0/service_agents/ws'] as const;
 type WebSocketPath = (typeof WEBSOCKET_PATHS)[number];
 
 const pathOf = (url: string | undefined): WebSocketPath | undefined =>

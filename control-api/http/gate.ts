@@ -30,7 +30,7 @@ const deleted = (): PlatformError => new PlatformError('ACCOUNT_DELETED', 'The a
 type Refusal = ((account: Account) => PlatformError) | undefined;
 
 /** Where an account is asked for its status, and what is refused there (accounts-and-plumbing 5). */
-export const GATES = {
+const GATES = {
   /** The versioned API. */
   versioned: { initial: undefined, active: undefined, frozen, expired, deleted },
   /** Login, and the two operations of /auth/unregister. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseTimestamp, toRfc3339, type Timestamp } from '#contract/time';
 
 /** The largest page of most lists, and the usual one. */
-export const MOST_ROWS = 100;
+const MOST_ROWS = 100;
 
 /** What a list route takes (accounts-and-plumbing 1.5): at most `most` rows, `usual` when it is not said. A size out of range is silently 100. */
 export const pageQueryUpTo = (most: number, usual = MOST_ROWS) =>

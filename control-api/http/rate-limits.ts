@@ -10,7 +10,7 @@ import { CustomerLimit } from './customer-limit.ts';
 import type { Rate } from './rate.ts';
 
 /** Tiers by client address and tiers by customer (accounts-and-plumbing 3). */
-export const ADDRESS_TIERS = ['auth_public', 'auth_protected', 'versioned'] as const;
+const ADDRESS_TIERS = ['auth_public', 'auth_protected', 'versioned'] as const;
 export type AddressTier = (typeof ADDRESS_TIERS)[number];
 export type CustomerTier = 'customer' | 'direct' | 'delegate';
 

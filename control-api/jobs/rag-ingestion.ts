@@ -6,7 +6,7 @@ const LOOK_MS = 1000;
 const REASON = 'This installation has no embedding provider, so documents cannot be made searchable.';
 
 /** Sources that wait to be read; without an embedding provider each ends with the reason. Resolves with how many. */
-export const ingestSources = (db: Db): Promise<number> =>
+const ingestSources = (db: Db): Promise<number> =>
   db('rag_sources')
     .where({ status: 'pending' })
     .whereNull('tm_delete')

@@ -17,7 +17,7 @@ import { defineResource, render, type Row } from './resource.ts';
 import { setter } from './setter.ts';
 import { Store, type Within } from './store.ts';
 
-export const AGENT_STATUSES = ['available', 'away', 'busy', 'offline', 'ringing', ''] as const;
+const AGENT_STATUSES = ['available', 'away', 'busy', 'offline', 'ringing', ''] as const;
 const RING_METHODS_OF_AGENTS = ['ringall', 'linear'] as const;
 const PERMISSIONS = [0, 1, 15, 16, 32, 64, 240, 65535];
 const PROJECT_BITS = PERMISSION.project;
@@ -40,7 +40,7 @@ const tagIdsFilter = z
   .describe('Only those with at least one of these tags; ids with commas between.');
 
 /** A password as an agent writes it; bcrypt reads no more than 72 bytes. */
-export const passwordField = z
+const passwordField = z
   .string()
   .min(1, 'must not be empty')
   .refine(text => Buffer.byteLength(text) <= 72, 'must be at most 72 bytes')

@@ -7,7 +7,7 @@ import { detailField, nameField, reference } from './fields.ts';
 import { byWord } from './filters.ts';
 import { defineResource, type Row } from './resource.ts';
 
-export const AI_TYPES = ['normal', 'insight'] as const;
+const AI_TYPES = ['normal', 'insight'] as const;
 export type AiType = (typeof AI_TYPES)[number];
 
 const TARGETS = [

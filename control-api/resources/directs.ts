@@ -5,7 +5,7 @@ import { crud } from './crud.ts';
 import { defineResource } from './resource.ts';
 
 /** What has a direct hash (accounts-and-plumbing 17). */
-export const DIRECT_TYPES = [
+const DIRECT_TYPES = [
   'extension',
   'agent',
   'conference',

@@ -33,7 +33,7 @@ export const webhookUri = z
   )
   .describe('Absolute http or https URL; empty: none.');
 
-export const WEBHOOK_METHODS = ['', 'POST', 'GET', 'PUT', 'DELETE'] as const;
+const WEBHOOK_METHODS = ['', 'POST', 'GET', 'PUT', 'DELETE'] as const;
 type WebhookMethod = (typeof WEBHOOK_METHODS)[number];
 
 /** How a webhook is sent. */

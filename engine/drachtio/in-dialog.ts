@@ -8,7 +8,7 @@ import type { Core, Dialog } from './records.ts';
 import { nextHop } from './target.ts';
 
 /** Requests that must carry a Contact (RFC 3261 8.1.1.8, RFC 6665, RFC 3515, RFC 3311). */
-export const WITH_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
+const WITH_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 
 /** A request of ours inside a dialog (RFC 3261 12.2.1.1). `own` are further headers; a Contact among them is kept. */
 export function dialogRequest(

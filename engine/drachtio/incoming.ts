@@ -181,7 +181,7 @@ function receiveBye(core: Core, dialog: Dialog, bye: Incoming): void {
   bye.transaction.once('ended', () => core.alarms.clear(`bye ${bye.id}`));
 }
 
-export const dialogId = (request: SipRequest): string =>
+const dialogId = (request: SipRequest): string =>
   `${headerOf(request, 'call-id') ?? ''};from-tag=${tagOf(headerOf(request, 'from')) ?? ''}`;
 
 const contactOf = (message: SipRequest): string | undefined =>

@@ -3,7 +3,7 @@ import { frameSamples } from './clock.ts';
 /** Samples that a jitter buffer has room for, a power of two: a second. */
 export const ringSamples = 8192;
 /** Milliseconds of the longest packet we send. */
-export const maxPtime = 120;
+const maxPtime = 120;
 const packets = 8;
 /** No codec makes more of one packet. */
 const packetBytes = 1500;

@@ -91,7 +91,7 @@ function control({ received, bytes, party }: Rtcp): Control {
 }
 
 /** The E-model of ITU-T G.107 with G.711's robustness to random loss (Bpl 25.1) and no other impairment. */
-export function opinionScore(lossPercent: number): number {
+function opinionScore(lossPercent: number): number {
   const r = 93.2 - (95 * lossPercent) / (lossPercent + 25.1);
   const score = 1 + 0.035 * r + 7e-6 * r * (r - 60) * (100 - r);
   return Math.min(4.5, Math.max(1, score));

@@ -7,7 +7,7 @@ const drainMs = 400;
 const receiveBuffer = 256 * 1024;
 
 /** Every port of the range is taken. */
-export class RtpPortsExhaustedError extends Error {
+class RtpPortsExhaustedError extends Error {
   constructor(range: [number, number]) {
     super(`no free RTP port between ${range[0]} and ${range[1]}; widen RTP_PORTS or end calls`);
     this.name = 'RtpPortsExhaustedError';

@@ -51,7 +51,7 @@ export function formatParams(params: Map<string, string>): string {
 }
 
 /** A port number from 1 to 65535, or undefined. */
-export function parsePort(text: string): number | undefined {
+function parsePort(text: string): number | undefined {
   if (!/^\d{1,5}$/.test(text)) return undefined;
   const port = Number(text);
   return port > 0 && port < 65536 ? port : undefined;

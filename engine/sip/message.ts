@@ -101,11 +101,6 @@ export function setHeader(message: { headers: SipHeader[] }, name: string, value
   else message.headers = message.headers.filter((one, i) => i === at || one.key !== fresh.key).with(at, fresh);
 }
 
-export function removeHeader(message: { headers: SipHeader[] }, name: string): void {
-  const key = headerKey(name);
-  message.headers = message.headers.filter(one => one.key !== key);
-}
-
 /** Number and method of CSeq; undefined when absent or malformed. */
 export function cseqOf(message: { headers: SipHeader[] }): { number: number; method: string } | undefined {
   const parts = headerOf(message, 'cseq')?.split(/\s+/);
@@ -170,4 +165,4 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** The RFC's phrase for a status, or one for its class. */
-export const reasonOf = (status: number): string => REASONS[status] ?? (status < 300 ? 'OK' : 'Failure');
+const reasonOf = (status: number): string => REASONS[status] ?? (status < 300 ? 'OK' : 'Failure');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { warningSchema } from '../warnings.ts';
 
 /** Why a simulated flow ended. */
-export const END_REASONS = [
+const END_REASONS = [
   'finished',
   'stopped',
   'hangup',

@@ -2,7 +2,7 @@ import { PlatformError } from '#contract/errors';
 import type { MediaEndpoint } from '../media/endpoint.ts';
 
 /** Media streams and external media of one call or conference at a time (voice-and-flows 15). */
-export const MOST_STREAMS = 5;
+const MOST_STREAMS = 5;
 
 /** What brings audio out and other audio in. */
 export interface RunningStream {

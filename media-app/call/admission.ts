@@ -32,7 +32,7 @@ export interface Check {
 const DIALABLE: readonly Address['type'][] = ['tel', 'sip', 'agent', 'extension'];
 
 /** A number outside this installation. */
-export const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
+const isPstn = ({ type, target }: Address): boolean => type === 'tel' && !isVirtualNumber(target);
 
 /** What a stolen password can cost ends somewhere. Calls that only ring yet are not counted; CUSTOMER_MAX_CALLS bounds them. */
 const spentTooMuch = (most: number): PlatformError =>

@@ -8,11 +8,11 @@ import type { Provider } from './provider.ts';
 const KEPT_MS = 60_000;
 
 /** The host of `host`, `host:port`, `[::1]:port`. */
-export const hostOf = (hostname: string): string =>
+const hostOf = (hostname: string): string =>
   /^(\[[^\]]*\]|[^:]*)/.exec(hostname)?.[0].replace(/[[\]]/g, '') ?? '';
 
 /** The port of a hostname, 5060 when it has none. */
-export const portOf = (hostname: string): number => Number(/[^:]:(\d+)$/.exec(hostname)?.[1] ?? 5060);
+const portOf = (hostname: string): number => Number(/[^:]:(\d+)$/.exec(hostname)?.[1] ?? 5060);
 
 /** Tells carriers by the addresses their calls come from (accounts-and-plumbing 20, row 2). */
 export class CarrierCallers {

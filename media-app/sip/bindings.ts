@@ -79,7 +79,7 @@ export const pathOf = (request: SipRequest): string[] => {
 };
 
 /** Whether an option tag is among those of Supported (RFC 3261 section 20.37). */
-export const supports = (request: SipRequest, option: string): boolean =>
+const supports = (request: SipRequest, option: string): boolean =>
   (request.get('supported') ?? '').split(',').some(one => one.trim().toLowerCase() === option);
 
 /** Splits at commas that stand outside quotes and angle brackets. */

@@ -11,7 +11,7 @@ const ALIASES: Record<string, string> = { nn: 'nb', iw: 'he', in: 'id', mo: 'ro'
 const VOICE = /^[a-z]{2,8}(?:-[a-z0-9]{1,10}){0,4}(?:\+[a-z0-9]{1,12})?$/i;
 
 /** The voice of a BCP47 language. The program itself falls back from a region it lacks to the language. */
-export const espeakVoice = (language: string): string => {
+const espeakVoice = (language: string): string => {
   const tag = language.trim().replaceAll('_', '-');
   if (tag === '') return DEFAULT_VOICE;
   const primary = tag.split('-')[0]?.toLowerCase() ?? '';

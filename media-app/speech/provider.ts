@@ -18,7 +18,7 @@ export interface SpeechProvider {
 }
 
 /** The longest text of one speech, in characters. About ten minutes. */
-export const MAX_TEXT = 10_000;
+const MAX_TEXT = 10_000;
 
 /** True when a text is SSML and not plain text that happens to hold a `<`. */
 export const isSsml = (text: string): boolean => /^\s*(?:<\?xml[^>]*>\s*)?<speak[\s>]/i.test(text);

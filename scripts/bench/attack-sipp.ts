@@ -19,7 +19,7 @@ interface SippWave {
   calls_each: number;
 }
 
-export const SIPP_WAVES: readonly SippWave[] = [
+const SIPP_WAVES: readonly SippWave[] = [
   { scenario: 'scan', share: 35, messages: 1, calls_each: 400 },
   { scenario: 'register', share: 25, messages: 1, calls_each: 60 },
   { scenario: 'guess', share: 25, messages: 2, calls_each: 12 },

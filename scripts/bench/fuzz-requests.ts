@@ -20,7 +20,7 @@ export interface Operation {
 }
 
 /** A random source that gives the same numbers for the same seed (mulberry32). */
-export class Dice {
+class Dice {
   #state: number;
 
   constructor(seed: number) {
@@ -119,7 +119,7 @@ const HEADERS: Record<string, string>[] = [
 const PATHS = ['17', '%00', '%zz', '%c3%28', '..%2f..', '-', '%20', 'x'.repeat(4000), '%F0%9F%92%A9', 'a%0d%0ab'];
 
 /** Every operation of an OpenAPI document. */
-export const operationsOf = (document: Json): Operation[] =>
+const operationsOf = (document: Json): Operation[] =>
   Object.entries(document['paths'] as Record<string, Record<string, Json>>).flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const parameters = (operation['parameters'] ?? []) as { name: string; in: string }[];

@@ -25,7 +25,7 @@ const powerOf = (samples: Int16Array, kind: number): number => {
 };
 
 /** Which kind a frame is; undefined for one that is silent, or none of them whole. */
-export const kindOf = (samples: Int16Array): number | undefined => {
+const kindOf = (samples: Int16Array): number | undefined => {
   if (samples.length !== FRAME) return undefined;
   const powers = sines.map((_, kind) => powerOf(samples, kind));
   const total = powers.reduce((sum, power) => sum + power, 0);

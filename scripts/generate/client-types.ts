@@ -50,7 +50,7 @@ const objectOf = (schema: Schema): string => {
 };
 
 /** A JSON Schema as a type of TypeScript; what it does not say anything about is unknown. */
-export const typeOf = (schema: Schema): string => {
+const typeOf = (schema: Schema): string => {
   if (typeof schema['$ref'] === 'string') return schema['$ref'].split('/').at(-1) ?? 'unknown';
   if (schema.anyOf) return union(schema.anyOf.map(typeOf));
   if (Array.isArray(schema['enum'])) return union(schema['enum'].map(value => JSON.stringify(value)));

@@ -155,7 +155,7 @@ const REASONS: Record<number, string> = {
 };
 
 /** The usual phrase of a status code (RFC 3261 section 21). */
-export function reasonPhrase(status: number): string {
+function reasonPhrase(status: number): string {
   return REASONS[status] ?? 'Unknown';
 }
 

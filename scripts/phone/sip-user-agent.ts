@@ -165,6 +165,6 @@ function transactionKey(request: SipRequest): string {
   return `${branchOf(request)}|${request.method}`;
 }
 
-export function newTag(): string {
+function newTag(): string {
   return randomBytes(6).toString('hex');
 }

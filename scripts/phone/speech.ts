@@ -33,10 +33,6 @@ export function classify(samples: Int16Array): Sounding {
   return moves > 60 && swings > 2 && voiced > 0.25 ? 'speech' : 'noise';
 }
 
-export function soundsLikeSpeech(samples: Int16Array): boolean {
-  return classify(samples) === 'speech';
-}
-
 /** A voice's lowest harmonics are so strong that its vowels look like tones; every telephone's are weaker by some 6 dB an octave. */
 function emphasise(samples: Int16Array): Int16Array {
   return samples.map((sample, i) => sample - 0.95 * (samples[i - 1] ?? 0));

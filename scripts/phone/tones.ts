@@ -35,11 +35,6 @@ export function findTones(samples: Int16Array): Tone[] {
   return found.sort((a, b) => b.dbfs - a.dbfs).map(({ hz, dbfs }) => ({ hz: Math.round(hz), dbfs }));
 }
 
-/** True when a steady tone of this frequency is among those heard. */
-export function hearsTone(samples: Int16Array, hz: number, tolerance_hz = 6): boolean {
-  return findTones(samples).some(tone => Math.abs(tone.hz - hz) <= tolerance_hz);
-}
-
 function peaks({ amplitudes, binHz }: Spectrum, least_dbfs: number): Tone[] {
   const first = Math.ceil(LOWEST_HZ / binHz);
   const last = Math.min(Math.floor(HIGHEST_HZ / binHz), amplitudes.length - 2);

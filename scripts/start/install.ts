@@ -51,7 +51,7 @@ export const findProgram = (name: string): string | undefined => {
 };
 
 /** The Debian packages that are missing for these settings. */
-export const missingPackages = (settings: Needs, more: readonly Program[] = []): string[] =>
+const missingPackages = (settings: Needs, more: readonly Program[] = []): string[] =>
   [...PROGRAMS, ...more]
     .filter(item => !(item.unless && settings[item.unless]) && findProgram(item.program) === undefined)
     .map(item => item.package);

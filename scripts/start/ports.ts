@@ -32,7 +32,7 @@ const socketsOf = (file: string, transport: Transport): Socket[] => {
 };
 
 /** Every bound UDP socket, or every listening TCP socket, that the kernel lists. */
-export const boundSockets = (transport: Transport): Socket[] => [
+const boundSockets = (transport: Transport): Socket[] => [
   ...socketsOf(transport, transport),
   ...socketsOf(`${transport}6`, transport),
 ];
@@ -52,7 +52,7 @@ const holdsSocket = (pid: string, links: Set<string>): boolean => {
 };
 
 /** Who holds a port, as far as this user may see. */
-export const portHolder = (transport: Transport, port: number): { pid: number; program: string } | undefined => {
+const portHolder = (transport: Transport, port: number): { pid: number; program: string } | undefined => {
   const links = new Set(
     boundSockets(transport)
       .filter(socket => socket.port === port)

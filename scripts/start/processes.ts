@@ -62,7 +62,7 @@ export const waitGone = async (pid: number, timeoutMs: number): Promise<boolean>
 };
 
 /** Sends a signal; a process that is already gone is what the caller wanted. */
-export const signal = (pid: number, name: NodeJS.Signals): void => {
+const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name);
   } catch (error) {

@@ -30,7 +30,7 @@ const FIRST_CALL_ACTIONS = [
 ];
 
 /** The one command that makes the first extension ring, talk and listen. */
-export const firstCurl = (baseUrl: string, welcome: Welcome): string => {
+const firstCurl = (baseUrl: string, welcome: Welcome): string => {
   const extension = welcome.extensions[0]?.extension ?? '1001';
   const body = {
     source: { type: 'tel', target: welcome.number },

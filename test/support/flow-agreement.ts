@@ -25,7 +25,7 @@ const TALK_MS = 250;
 const CONFERENCE_MS = 400;
 const LOOK_MS = 40;
 /** Longer flows are not drawn: real calls take real time. */
-export const LONGEST_MS = 9000;
+const LONGEST_MS = 9000;
 
 const jump = (name: string) => ({ type: 'goto', option: { target_id: idOf(name), loop_count: 1 } });
 const mark = (value: string) => ({ type: 'variable_set', option: { key: 'm', value } });

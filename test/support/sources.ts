@@ -6,7 +6,7 @@ import ts from 'typescript';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The rooms that hold our own TypeScript. */
-export const ROOMS = [
+const ROOMS = [
   'client',
   'contract',
   'flow',
@@ -19,11 +19,13 @@ export const ROOMS = [
   'test',
 ] as const;
 
-/** One import of a file: what it spells, where that leads inside the project, and whether only types cross. */
+/** One import of a file: what it spells, where that leads inside the project, whether only types cross, and which names. */
 export interface Import {
   spelled: string;
   path: string | undefined;
   typeOnly: boolean;
+  /** As their file calls them; undefined when everything comes. */
+  names: string[] | undefined;
 }
 
 /** One source file, parsed. `path` is relative to the project, with forward slashes. */
@@ -47,7 +49,13 @@ const importOf = (from: string, node: ts.ImportDeclaration | ts.ExportDeclaratio
   const spelled = node.moduleSpecifier.text;
   const clause = ts.isImportDeclaration(node) ? node.importClause : undefined;
   const typeOnly = ts.isExportDeclaration(node) ? node.isTypeOnly : clause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
-  return [{ spelled, path: resolveImport(from, spelled), typeOnly }];
+  return [{ spelled, path: resolveImport(from, spelled), typeOnly, names: namesOf(node) }];
+};
+
+const namesOf = (node: ts.ImportDeclaration | ts.ExportDeclaration): string[] | undefined => {
+  const named = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : node.exportClause;
+  if (!named || !(ts.isNamedImports(named) || ts.isNamedExports(named))) return undefined;
+  return named.elements.map(one => (one.propertyName ?? one.name).text);
 };
 
 const importsOf = (path: string, tree: ts.SourceFile): Import[] => {
@@ -57,7 +65,12 @@ const importsOf = (path: string, tree: ts.SourceFile): Import[] => {
     const [argument] =
       ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword ? node.arguments : [];
     if (argument && ts.isStringLiteral(argument))
-      found.push({ spelled: argument.text, path: resolveImport(path, argument.text), typeOnly: false });
+      found.push({
+        spelled: argument.text,
+        path: resolveImport(path, argument.text),
+        typeOnly: false,
+        names: undefined,
+      });
     ts.forEachChild(node, visit);
   };
   visit(tree);

@@ -12,9 +12,6 @@ const encrypted = 0x80000000;
 /** A party has one stream and rarely a second; whoever names more is not let in. */
 const maxStreams = 16;
 
-/** The most bytes that protection adds to a packet. */
-export const srtpOverhead = rtcpTag + rtcpIndex;
-
 /** The sending half of SRTP and SRTCP (RFC 3711): packets are protected in place, in buffers with room behind them. */
 export class SrtpSender {
   readonly #tagBytes: number;

@@ -33,7 +33,7 @@ export async function fileReader(path: string, seek = 0): Promise<SampleReader> 
 }
 
 /** Reads samples that lie in memory as 8 kHz mono. */
-export function layoutReader(bytes: Buffer, layout: PcmLayout, seek = 0): SampleReader {
+function layoutReader(bytes: Buffer, layout: PcmLayout, seek = 0): SampleReader {
   const sampleAt = monoReader(bytes, layout);
   const frames = Math.floor((layout.end - layout.start) / (sampleBytes(layout.encoding) * layout.channels));
   const total = Math.floor((frames * sampleRate) / layout.rate);
