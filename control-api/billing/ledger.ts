@@ -65,8 +65,7 @@ export const keyOf = ({ reference_type, reference_id }: Reference, period = ''):
 export const monthOf = (moment: Timestamp): string => moment.slice(0, 7);
 
 /** The first day of the month after, at midnight UTC (14.5). */
-const nextMonth = (now: Date): Timestamp =>
-  fromDate(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)));
+const nextMonth = (now: Date): Timestamp => fromDate(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)));
 
 const ACCOUNT = `
   select a.id, a.customer_id, a.status, a.plan_type, a.balance_token::float8 as balance_token,

@@ -5,16 +5,7 @@ import { crud } from './crud.ts';
 import { defineResource } from './resource.ts';
 
 /** What has a direct hash (accounts-and-plumbing 17). */
-const DIRECT_TYPES = [
-  'extension',
-  'agent',
-  'conference',
-  'queue',
-  'flow',
-  'ai',
-  'ai_team',
-  'webchat_widget',
-] as const;
+const DIRECT_TYPES = ['extension', 'agent', 'conference', 'queue', 'flow', 'ai', 'ai_team', 'webchat_widget'] as const;
 
 /** Records of direct hashes. The database writes them beside their resources (migration 009); clients only read. */
 export const directs = defineResource({

@@ -8,8 +8,7 @@ import type { Provider } from './provider.ts';
 const KEPT_MS = 60_000;
 
 /** The host of `host`, `host:port`, `[::1]:port`. */
-const hostOf = (hostname: string): string =>
-  /^(\[[^\]]*\]|[^:]*)/.exec(hostname)?.[0].replace(/[[\]]/g, '') ?? '';
+const hostOf = (hostname: string): string => /^(\[[^\]]*\]|[^:]*)/.exec(hostname)?.[0].replace(/[[\]]/g, '') ?? '';
 
 /** The port of a hostname, 5060 when it has none. */
 const portOf = (hostname: string): number => Number(/[^:]:(\d+)$/.exec(hostname)?.[1] ?? 5060);
