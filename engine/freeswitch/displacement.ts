@@ -23,7 +23,7 @@ export async function displace(channel: Channel, file: string, limitSeconds: num
   if (running.has(file) || running.size >= most) return false;
   running.set(file, () => undefined); // taken while it is being opened
   const { soundsDir } = channel.core.options;
-  const open = () => openSource(file, { soundsDir });
+  const open = () => openSource(file, { soundsDir, rate: channel.leg.rate });
   const first = await open().catch(() => null); // every reason is the same to the client
   if (!first || channel.hangupCause !== null || !running.has(file)) {
     running.delete(file);

@@ -62,11 +62,11 @@ export async function playOnTrack(channel: Channel, name: string, sound: TrackSo
   return true;
 }
 
-async function openSound({ core }: Channel, play: TrackSound['play']): Promise<FrameSource> {
+async function openSound({ core, leg: { rate } }: Channel, play: TrackSound['play']): Promise<FrameSource> {
   const { soundsDir, cacheDir } = core.options;
   if (typeof play === 'string')
-    return openSource(/^https?:\/\//i.test(play) ? await fetchSound(play, cacheDir) : play, { soundsDir });
+    return openSource(/^https?:\/\//i.test(play) ? await fetchSound(play, cacheDir) : play, { soundsDir, rate });
   const spoken = await synthesize({ engine: 'flite', voice: 'slt', text: play.say, cacheDir });
   if (spoken === null) throw new Error('no speech engine is installed');
-  return openSource(spoken, { soundsDir });
+  return openSource(spoken, { soundsDir, rate });
 }

@@ -63,10 +63,11 @@ export function addVariables(headers: EslHeaders, channel: Channel): EslHeaders 
 }
 
 function addCodecHeaders(headers: EslHeaders, channel: Channel): void {
+  const codec = channel.variables.get('read_codec') ?? 'PCMU';
   for (const side of ['Read', 'Write']) {
-    headers[`Channel-${side}-Codec-Name`] = channel.variables.get('read_codec') ?? 'PCMU';
-    headers[`Channel-${side}-Codec-Rate`] = '8000';
-    headers[`Channel-${side}-Codec-Bit-Rate`] = '64000';
+    headers[`Channel-${side}-Codec-Name`] = codec;
+    headers[`Channel-${side}-Codec-Rate`] = String(channel.leg.codecRate);
+    headers[`Channel-${side}-Codec-Bit-Rate`] = codec === 'opus' ? '0' : '64000'; // it has no fixed one
   }
 }
 

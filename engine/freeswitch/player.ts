@@ -1,4 +1,5 @@
 import type { EslHeaders } from '../esl/encode.ts';
+import { sampleRate } from '../media/clock.ts';
 import { FileNotFoundError, openSource } from '../media/sources/open-source.ts';
 import type { ApplicationContext } from './application.ts';
 import type { WaitEnd } from './executions.ts';
@@ -71,9 +72,10 @@ function nonEmpty(texts: string[]): string[] {
 async function prepare({ channel }: ApplicationContext, element: string): Promise<OpenSource | null> {
   const { soundsDir, cacheDir, log } = channel.core.options;
   const { spec, seek } = splitSeek(element);
+  const { rate, codecRate } = channel.leg;
   try {
     const path = /^https?:\/\//i.test(spec) ? await fetchSound(spec, cacheDir) : spec;
-    return await openSource(path, { soundsDir, seek });
+    return await openSource(path, { soundsDir, rate, seek: Math.round((seek * rate) / codecRate) });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     if (!(error instanceof FileNotFoundError))
@@ -98,8 +100,7 @@ async function playOne(
   const headers = fileHeaders(element);
   if (options.announced) channel.raise('PLAYBACK_START', headers);
   const end = await hear(context, source, options);
-  const position = source.position ?? 0;
-  setFigures(context, position, position - splitSeek(element).seek);
+  setFigures(context, source, splitSeek(element).seek);
   if (options.announced)
     channel.raise('PLAYBACK_STOP', { ...headers, 'Playback-Status': end === 'break' ? 'break' : 'done' });
   return end;
@@ -135,9 +136,13 @@ function fileHeaders(element: string): EslHeaders {
   return { ...type, 'Playback-File-Path': splitSeek(element).spec };
 }
 
-function setFigures({ channel }: ApplicationContext, position: number, samples: number): void {
-  const ms = Math.round(samples / 8);
-  channel.set('playback_last_offset_pos', String(Math.round(position)));
+/** Tells how much was played after the first `seek` samples; all samples are counted at the rate of the codec, as the real server does. */
+function setFigures({ channel }: ApplicationContext, { position = 0, rate }: OpenSource, seek: number): void {
+  const { codecRate } = channel.leg;
+  const end = Math.round((position * codecRate) / (rate ?? sampleRate));
+  const samples = end - seek;
+  const ms = Math.round((samples * 1000) / codecRate);
+  channel.set('playback_last_offset_pos', String(end));
   channel.set('playback_seconds', String(Math.floor(ms / 1000)));
   channel.set('playback_ms', String(ms));
   channel.set('playback_samples', String(samples));

@@ -5,7 +5,6 @@ import type { Channel } from './channel.ts';
 
 const maxRecordings = 16;
 const maxRate = 48_000;
-const silence = new Int16Array(160);
 
 /** A recording that runs beside whatever the channel does, both sides of the call, until it is stopped. */
 export class SessionRecording {
@@ -14,7 +13,6 @@ export class SessionRecording {
   readonly #recorder: Recorder;
   readonly #removeTap: () => void;
   readonly #minMs: number;
-  #masked = false;
   #stopped: Promise<void> | null = null;
 
   /** `minMs`: a file shorter than this is thrown away at the end. */
@@ -23,7 +21,7 @@ export class SessionRecording {
     this.#minMs = minMs;
     this.#channel = channel;
     this.#recorder = recorder;
-    this.#removeTap = channel.leg.addTap({ frame: (said, heard) => this.#frame(said, heard) });
+    this.#removeTap = channel.leg.addTap(recorder);
     recorder.once('ended', () => void this.stop());
     channel.recordings.set(path, this);
     channel.raise('RECORD_START', { 'Record-File-Path': path });
@@ -31,18 +29,13 @@ export class SessionRecording {
 
   /** Records silence instead of the call while on. */
   mask(on: boolean): void {
-    this.#masked = on;
+    this.#recorder.mask(on);
   }
 
   /** Closes the file; RECORD_STOP follows when it is complete. Never rejects: a failed disk has been logged. */
   stop(): Promise<void> {
     this.#stopped ??= this.#finish();
     return this.#stopped;
-  }
-
-  #frame(said: Int16Array, heard: Int16Array): void {
-    if (this.#masked) this.#recorder.frame(silence, silence);
-    else this.#recorder.frame(said, heard);
   }
 
   async #finish(): Promise<void> {
@@ -66,16 +59,16 @@ export class SessionRecording {
   }
 }
 
-/** The variables that tell how much was recorded; samples are counted at the rate of the call, whatever that of the file. */
+/** The variables that tell how much was recorded; samples are counted at the rate of the codec, whatever that of the file. */
 export function setRecordFigures(channel: Channel, { duration_ms, bytes }: Recorded): void {
   channel.set('record_file_size', String(bytes));
   channel.set('record_seconds', String(Math.floor(duration_ms / 1000)));
   channel.set('record_ms', String(duration_ms));
-  channel.set('record_samples', String(duration_ms * 8));
+  channel.set('record_samples', String((duration_ms * channel.leg.codecRate) / 1000));
 }
 
 /**
- * Starts recording. Both sides of the call are mixed at 8 kHz unless the channel's variables, or those in `text` before
+ * Starts recording. Both sides of the call are mixed at the rate that the call has inside unless the channel's variables, or those in `text` before
  * them, say otherwise: RECORD_STEREO and RECORD_STEREO_SWAP keep them apart, RECORD_READ_ONLY takes only what the party
  * says and RECORD_WRITE_ONLY only what it hears, RECORD_MIN_SEC throws shorter files away, record_sample_rate is the rate.
  * @param limitSeconds 0 for no limit
@@ -90,7 +83,7 @@ export async function startRecording(channel: Channel, path: string, limitSecond
   const own = variablesIn(text);
   const get = (name: string): string | undefined => own.get(name) ?? channel.get(name);
   const maxMs = limitSeconds > 0 ? { maxMs: limitSeconds * 1000 } : {};
-  const recorder = await Recorder.open(path, { layout: layoutOf(get), rate: recordingRate(get), ...maxMs });
+  const recorder = await Recorder.open(path, { layout: layoutOf(get), rate: recordingRate(channel, get), ...maxMs });
   const minMs = Math.max(0, Number(get('RECORD_MIN_SEC')) * 1000 || 0);
   const taken = channel.recordings.has(path); // by another that was being opened meanwhile
   if (channel.hangupCause === null && !taken) new SessionRecording(channel, path, recorder, minMs);
@@ -98,10 +91,10 @@ export async function startRecording(channel: Channel, path: string, limitSecond
   if (taken) throw new Error('this file is being recorded already');
 }
 
-/** The rate that `record_sample_rate` asks for; 8000 when it is unset or makes no sense. */
-export function recordingRate(get: (name: string) => string | undefined): number {
+/** The rate that `record_sample_rate` asks for; that of the leg when it is unset or makes no sense. */
+export function recordingRate({ leg }: Channel, get: (name: string) => string | undefined): number {
   const rate = Number(get('record_sample_rate'));
-  return Number.isInteger(rate) && rate >= 8000 && rate <= maxRate ? rate : 8000;
+  return Number.isInteger(rate) && rate >= 8000 && rate <= maxRate ? rate : leg.rate;
 }
 
 function layoutOf(get: (name: string) => string | undefined): RecordingLayout {

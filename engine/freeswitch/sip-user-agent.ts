@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { AudioLeg } from '../media/audio-leg.ts';
-import type { CodecName } from '../media/codecs/table.ts';
+import { codecNamed } from '../media/codecs/table.ts';
 import { speaksTo } from '../sip/addresses.ts';
 import type { SipLog, ServerTransaction, SipRequest } from '../sip/stack.ts';
 import { headerOf, parseUri, responseTo, SipStack } from '../sip/stack.ts';
@@ -159,14 +159,11 @@ function describe(channel: Channel, request: SipRequest, { source }: ServerTrans
   for (const { name, value } of custom) channel.set(`sip_h_${name}`, value);
 }
 
-/** Samples a second that a codec carries, as FreeSWITCH tells it. */
-const readRates: Record<CodecName, number> = { PCMU: 8000, PCMA: 8000, G722: 16_000, opus: 48_000 };
-
 /** The variables that tell what was negotiated; renewed by every re-INVITE. */
 function describeMedia(channel: Channel, { localSdp, remoteSdp, localAddress, remote }: Negotiation): void {
   const event = remote?.telephoneEvent;
   const codec = remote?.codec ?? 'PCMU';
-  const rate = String(readRates[codec]);
+  const rate = String(codecNamed(codec).toldRate);
   const variables: Record<string, string> = {
     rtp_local_sdp_str: localSdp === '' ? '' : withDirection(localSdp),
     local_media_ip: localAddress,

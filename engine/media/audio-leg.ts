@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { MediaClock } from './clock.ts';
-import { frameSamples, tickMs } from './clock.ts';
+import { frameSamples, framesPerSecond, sampleRate, tickMs } from './clock.ts';
+import { codecNamed } from './codecs/table.ts';
+import { FrameResampler } from './frame-resampler.ts';
 import { InbandDigits } from './inband-digits.ts';
 import { LegMemory } from './leg-memory.ts';
 import type { LegStats } from './leg-stats.ts';
@@ -18,15 +20,16 @@ import { Wire } from './wire.ts';
 export type { RemoteParty } from './remote-party.ts';
 export type { LegStats } from './leg-stats.ts';
 
-/** Something to be heard, 20 ms (160 samples at 8 kHz) at a time. */
+/** Something to be heard, 20 ms at a time. */
 export interface FrameSource {
-  /** Fills the frame; false when there is no more, with the frame left alone. */
+  /** Fills the frame at the rate that its length tells; false when there is no more, with the frame left alone. */
   read(frame: Int16Array): boolean;
-  /** Samples given out so far, from the start of the material (so with the seek offset). */
+  /** Samples given out so far, from the start of the material (so with the seek offset), at `rate`. */
   position?: number;
+  rate?: number;
 }
 
-/** Sees both directions of a leg at every tick. The frames are valid during the call only. */
+/** Sees both directions of a leg at every tick, both at the rate that it has then. The frames are valid during the call only. */
 export interface AudioTap {
   frame(said: Int16Array, heard: Int16Array): void;
 }
@@ -62,7 +65,8 @@ interface Waiter {
 
 /**
  * One RTP stream pair with one party. At every tick it takes what the party said, makes up what the party hears (a
- * bridge, its own echo and a source, mixed) and sends it. Emits `digit` at the end of each key press, `first-packet` once,
+ * bridge, its own echo and a source, mixed) and sends it. All of it is at the rate of the party's codec: wideband where that is
+ * wideband, and what comes from a leg of another rate is brought to it. Emits `digit` at the end of each key press, `first-packet` once,
  * `idle` when the party has fallen silent on the wire, and `insecure` when the keys of its media cannot be agreed on.
  */
 export class AudioLeg extends EventEmitter<AudioLegEvents> {
@@ -81,9 +85,12 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #wire: Wire;
   readonly #unsubscribe: () => void;
   readonly #idleTicks: number;
-  readonly #said = new Int16Array(frameSamples);
-  readonly #heard = new Int16Array(frameSamples);
-  readonly #played = new Int16Array(frameSamples);
+  #said = new Int16Array(frameSamples);
+  #heard = new Int16Array(frameSamples);
+  #played = new Int16Array(frameSamples);
+  #rate = sampleRate;
+  #codecRate = sampleRate;
+  readonly #fromPeer = new FrameResampler();
   readonly #muted = { read: false, write: false };
   #taps: readonly AudioTap[] = [];
   #layers: readonly Layer[] = [];
@@ -133,9 +140,20 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     return this.#sender.stream.ssrc;
   }
 
+  /** Samples per second of what is said, heard and played here; follows the party's codec, from the next tick on. */
+  get rate(): number {
+    return this.#rate;
+  }
+
+  /** Samples per second of the party's codec as FreeSWITCH tells it: for Opus more than are inside. */
+  get codecRate(): number {
+    return this.#codecRate;
+  }
+
   /** The party as its description tells; may be called again (re-INVITE). Null sends nothing. */
   setRemote(remote: RemoteParty | null): void {
     this.#remote = remote ? { ...remote } : null;
+    if (remote) this.#speak(remote);
     this.#wire.protect(remote?.protection ?? null);
     this.#wire.multiplexed = remote?.multiplexed ?? false;
     this.#receiver.setRemote(this.#remote);
@@ -191,6 +209,8 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     other.unbridge();
     this.#peer = other;
     other.#peer = this;
+    this.#fromPeer.restart();
+    other.#fromPeer.restart();
   }
 
   /** Takes the bridge apart, if there is one. */
@@ -259,6 +279,16 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.removeAllListeners();
   }
 
+  #speak({ codec }: RemoteParty): void {
+    const { rate, toldRate } = codecNamed(codec);
+    this.#codecRate = toldRate;
+    if (rate === this.#rate) return;
+    this.#rate = rate;
+    this.#said = new Int16Array(rate / framesPerSecond);
+    this.#heard = new Int16Array(rate / framesPerSecond);
+    this.#played = new Int16Array(rate / framesPerSecond);
+  }
+
   #tick(): void {
     if (this.#closed) return; // by another leg, in this very tick
     const said = this.said();
@@ -274,7 +304,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   /** Writes what the party hears. */
   #compose(said: Int16Array): void {
     const heard = this.#heard;
-    if (this.#peer) heard.set(this.#peer.said());
+    if (this.#peer) heard.set(this.#fromPeer.bring(this.#peer.said(), this.#rate));
     else if (this.#echo) heard.set(said);
     else heard.fill(0);
     if (this.#readSource()) this.#mixPlayed();
@@ -294,7 +324,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   #mixPlayed(): void {
     const heard = this.#heard;
-    for (let i = 0; i < frameSamples; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
+    for (let i = 0; i < heard.length; i++) heard[i] = saturate((heard[i] ?? 0) + (this.#played[i] ?? 0));
   }
 
   #addLayer(layer: Layer): () => void {
@@ -320,7 +350,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   #pressed(digit: Digit): void {
     const peer = this.#peer;
-    if (peer) void peer.sendDigits(digit.digit, digit.duration_samples / 8);
+    if (peer) void peer.sendDigits(digit.digit, (digit.duration_samples * 1000) / sampleRate);
     this.emit('digit', digit);
   }
 

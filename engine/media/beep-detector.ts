@@ -1,4 +1,5 @@
 import { frameSamples, sampleRate } from './clock.ts';
+import { FrameResampler } from './frame-resampler.ts';
 import { loudness, toneAmplitude } from './tones.ts';
 
 /** What was heard: frequency in Hz and amplitude of the sine, each with its variance over the frames. */
@@ -26,6 +27,7 @@ const leastFrames = 4;
  */
 export class BeepDetector {
   readonly #onBeep: (beep: Beep) => void;
+  readonly #resampler = new FrameResampler();
   #frames: { frequency: number; amplitude: number }[] = [];
 
   /** `onBeep` is called once for every beep, while it lasts. */
@@ -35,7 +37,7 @@ export class BeepDetector {
 
   /** Takes the next 20 ms. */
   push(samples: Int16Array): void {
-    const sine = sineIn(samples);
+    const sine = sineIn(this.#resampler.bring(samples, sampleRate)); // no beep is above 4 kHz, but noise is
     const last = this.#frames.at(-1);
     if (sine === null || (last && !goesOn(last, sine))) this.#frames = [];
     if (sine === null || this.#frames.length >= leastFrames) return;

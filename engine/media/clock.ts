@@ -1,9 +1,12 @@
 /** Length of one tick, in milliseconds. */
 export const tickMs = 20;
-/** Samples of one frame: 20 ms at 8 kHz. */
-export const frameSamples = 160;
-/** Samples per second inside the media server. */
+/** Frames in a second. A frame is always 20 ms, so its length tells its rate. */
+export const framesPerSecond = 1000 / tickMs;
+/** Samples per second of narrowband sound, which G.711 carries, and of one frame of it. */
 export const sampleRate = 8000;
+export const frameSamples = sampleRate / framesPerSecond;
+/** Samples per second of wideband sound, which is what G.722 and Opus have inside the media server. */
+export const wideRate = 16_000;
 
 const maxCatchUp = 25;
 const earlyMs = 0.5;

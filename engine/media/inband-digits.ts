@@ -1,4 +1,5 @@
 import { frameSamples } from './clock.ts';
+import { rateOf } from './frame-resampler.ts';
 import { loudness, toneAmplitude } from './tones.ts';
 import type { Digit } from './telephone-event.ts';
 
@@ -82,9 +83,10 @@ const high: Loudest = { at: 0, amplitude: 0 };
 /** Finds the one of a group that stands out; false when none does. */
 function findLoudest(samples: Int16Array, group: readonly number[], found: Loudest): boolean {
   let second = 0;
+  const rate = rateOf(samples);
   found.amplitude = 0;
   for (let one = 0; one < group.length; one++) {
-    const amplitude = toneAmplitude(samples, group[one] ?? 0);
+    const amplitude = toneAmplitude(samples, group[one] ?? 0, rate);
     if (amplitude > found.amplitude) {
       second = found.amplitude;
       found.at = one;

@@ -1,26 +1,25 @@
-import { frameSamples, sampleRate } from './clock.ts';
+import { framesPerSecond, sampleRate, tickMs } from './clock.ts';
 import { Concealment } from './concealment.ts';
-import { LegMemory, ringSamples } from './leg-memory.ts';
+import { LegMemory } from './leg-memory.ts';
 import { sequenceDistance, timestampDistance } from './rtp.ts';
 
-const ring = ringSamples;
-const mask = ring - 1;
-const minDepth = 160;
-const maxDepth = 1600;
-const margin = 80;
+/** In frames. */
+const minDepth = 1;
+const maxDepth = 10;
+const margin = 0.5;
 /** Packets without need after which the buffer becomes shorter, and what that grows to on a restless network. */
 const calmPackets = { least: 150, most: 3000 };
 /**
  * What no packet of a second needed beyond 40 ms is taken back without waiting for a calm stretch: a rare hiccup that is
  * covered costs less than a delay that lasts.
  */
-const soon = { packets: 50, ahead: 320 };
+const soon = { packets: 50, aheadFrames: 2 };
 /** A late packet within so many of the last one belongs to the same hiccup. */
 const hiccupPackets = 50;
 const fadeFrames = 3;
 const tailFrames = 3;
 /** A buffer that is too deep by more than this is shortened in the middle of a sound after so many frames, else in a silence only. */
-const patience = { excess: 2 * frameSamples, frames: 50 };
+const patience = { excessFrames: 2, frames: 50 };
 
 /** What has come in and what became of it. */
 export interface JitterStats {
@@ -44,9 +43,13 @@ export interface JitterStats {
  * back after one second. What is missing is concealed for 60 ms.
  */
 export class JitterBuffer {
-  readonly #samples: Int16Array;
-  readonly #valid: Uint8Array;
-  readonly #concealment = new Concealment();
+  readonly #memory: LegMemory;
+  #samples: Int16Array;
+  #valid: Uint8Array;
+  #mask: number;
+  /** Samples of a frame. */
+  #frame: number;
+  #concealment: Concealment;
   /** Whether a frame of this stream was heard: what is made up before it is of the last one. */
   #heard = false;
   #started = false;
@@ -77,13 +80,35 @@ export class JitterBuffer {
   #duplicate = 0;
   #resets = 0;
 
-  constructor({ samples, valid }: Pick<LegMemory, 'samples' | 'valid'> = new LegMemory()) {
+  constructor(memory = new LegMemory(), rate = sampleRate) {
+    this.#memory = memory;
+    const { samples, valid } = memory.ring(rate);
     this.#samples = samples;
     this.#valid = valid;
+    this.#mask = samples.length - 1;
+    this.#frame = rate / framesPerSecond;
+    this.#concealment = new Concealment(rate);
+  }
+
+  /** Samples per second that it takes and gives, with timestamps that count them. */
+  get rate(): number {
+    return this.#frame * framesPerSecond;
+  }
+
+  /** Another rate, for which the stream begins anew; what was counted stays. */
+  set rate(rate: number) {
+    if (rate === this.rate) return;
+    const { samples, valid } = this.#memory.ring(rate);
+    this.#samples = samples;
+    this.#valid = valid;
+    this.#mask = samples.length - 1;
+    this.#frame = rate / framesPerSecond;
+    this.#concealment = new Concealment(rate);
+    this.#started = false;
   }
 
   /**
-   * Takes the samples of one packet (8 kHz, at most 200 ms). False when they came too late, twice, or do not fit the
+   * Takes the samples of one packet (at most 200 ms). False when they came too late, twice, or do not fit the
    * stream; two packets in a row that agree with each other start the stream anew.
    */
   push(sequence: number, timestamp: number, ssrc: number, samples: Int16Array, count: number): boolean {
@@ -109,13 +134,14 @@ export class JitterBuffer {
   silence(timestamp: number, samples: number): void {
     if (!this.#started) return;
     const from = timestampDistance(timestamp, this.#playout);
+    const ring = this.#samples.length;
     if (from > ring / 2 || from < -ring) return;
     this.#muteFrom = timestamp;
-    this.#muteSamples = Math.min(samples, 0xffff) + tailFrames * frameSamples; // its end is sent three times
-    const until = Math.min(from + this.#muteSamples, ring - frameSamples);
+    this.#muteSamples = samples + tailFrames * this.#frame; // its end is sent three times
+    const until = Math.min(from + this.#muteSamples, ring - this.#frame);
     for (let i = Math.max(0, from); i < until; i++) {
-      this.#samples[(this.#playout + i) & mask] = 0;
-      this.#valid[(this.#playout + i) & mask] = 1;
+      this.#samples[(this.#playout + i) & this.#mask] = 0;
+      this.#valid[(this.#playout + i) & this.#mask] = 1;
     }
     if (until > timestampDistance(this.#newest, this.#playout)) this.#newest = (this.#playout + until) >>> 0;
   }
@@ -133,10 +159,10 @@ export class JitterBuffer {
     }
     this.#adapt();
     const found = this.#take(frame);
-    this.#playout = (this.#playout + frameSamples) >>> 0;
+    this.#playout = (this.#playout + this.#frame) >>> 0;
     if (timestampDistance(this.#newest, this.#playout) < 0) this.#newest = this.#playout;
     this.#played += 1;
-    if (found === frameSamples || this.#restsFrom !== null) this.#hear(frame);
+    if (found === this.#frame || this.#restsFrom !== null) this.#hear(frame);
     else if (found === 0) return this.#conceal(frame);
     return true;
   }
@@ -158,7 +184,9 @@ export class JitterBuffer {
       played: this.#played,
       resets: this.#resets,
       lost: this.sequences().lost,
-      depth_ms: this.#started ? Math.max(0, timestampDistance(this.#newest, this.#playout)) / 8 : 0,
+      depth_ms: this.#started
+        ? (Math.max(0, timestampDistance(this.#newest, this.#playout)) * tickMs) / this.#frame
+        : 0,
     };
   }
 
@@ -167,7 +195,7 @@ export class JitterBuffer {
     this.#started = true;
     this.#ssrc = ssrc;
     this.#valid.fill(0);
-    this.#playout = (timestamp - minDepth) >>> 0;
+    this.#playout = (timestamp - minDepth * this.#frame) >>> 0;
     this.#newest = this.#playout;
     this.#lastSequence = this.#firstSequence = sequence;
     this.#cycles = 0;
@@ -192,13 +220,13 @@ export class JitterBuffer {
   /** True when a timestamp lies where no packet of this stream can: over 200 ms late, or more than half a second early. */
   #jumped(timestamp: number): boolean {
     const ahead = timestampDistance(timestamp, this.#playout);
-    return ahead < -maxDepth || ahead > ring / 2;
+    return ahead < -maxDepth * this.#frame || ahead > this.#samples.length / 2;
   }
 
   /** After a jump: goes along when this packet follows the last one, or a first one that jumped the same way. */
   #follow(sequence: number, timestamp: number): boolean {
     const before = this.#suspect;
-    const agrees = before !== null && Math.abs(timestampDistance(timestamp, before.timestamp)) < sampleRate;
+    const agrees = before !== null && Math.abs(timestampDistance(timestamp, before.timestamp)) < this.rate;
     const follows = before !== null && sequenceDistance(sequence, before.sequence) === 1;
     if ((agrees && follows) || sequenceDistance(sequence, this.#lastSequence) === 1) {
       this.#reset(sequence, timestamp, this.#ssrc);
@@ -215,12 +243,12 @@ export class JitterBuffer {
       this.#late += 1;
       return false;
     }
-    if (ahead >= 0 && this.#valid[timestamp & mask] === 1 && !this.#muted(timestamp)) {
+    if (ahead >= 0 && this.#valid[timestamp & this.#mask] === 1 && !this.#muted(timestamp)) {
       this.#duplicate += 1;
       return false;
     }
     for (let i = Math.max(0, -ahead); i < count; i++) {
-      const at = (timestamp + i) & mask;
+      const at = (timestamp + i) & this.#mask;
       this.#samples[at] = this.#muted(timestamp + i) ? 0 : (samples[i] ?? 0);
       this.#valid[at] = 1;
     }
@@ -238,8 +266,8 @@ export class JitterBuffer {
   /** Learns from how early a packet came. A late one deepens the buffer at once. */
   #observe(ahead: number): void {
     if (ahead < 0) {
-      const room = maxDepth - timestampDistance(this.#newest, this.#playout);
-      const back = Math.min(Math.ceil(-ahead / frameSamples) * frameSamples, room);
+      const room = maxDepth * this.#frame - timestampDistance(this.#newest, this.#playout);
+      const back = Math.min(Math.ceil(-ahead / this.#frame) * this.#frame, room);
       if (back > 0) this.#playout = (this.#playout - back) >>> 0;
       if (this.#received - this.#lateAt > hiccupPackets) this.#calm = Math.min(calmPackets.most, this.#calm * 4);
       this.#lateAt = this.#received;
@@ -251,14 +279,16 @@ export class JitterBuffer {
     if (ahead < this.#windowMin) this.#windowMin = ahead;
     if (++this.#windowCount < this.#calm) return;
     this.#calm = Math.max(calmPackets.least, this.#calm / 2);
-    this.#excess = this.#windowMin > minDepth ? this.#windowMin - minDepth + margin : 0;
+    const needless = this.#windowMin - minDepth * this.#frame;
+    this.#excess = needless > 0 ? needless + margin * this.#frame : 0;
     this.#restartWindow();
   }
 
   #observeSoon(ahead: number): void {
     this.#soonMin = Math.min(this.#soonMin, ahead);
     if (++this.#soonCount < soon.packets) return;
-    if (this.#soonMin > soon.ahead) this.#excess = Math.max(this.#excess, this.#soonMin - soon.ahead + margin);
+    const needless = this.#soonMin - soon.aheadFrames * this.#frame;
+    if (needless > 0) this.#excess = Math.max(this.#excess, needless + margin * this.#frame);
     this.#soonMin = Infinity;
     this.#soonCount = 0;
   }
@@ -271,47 +301,47 @@ export class JitterBuffer {
   /** Shortens a buffer that is deeper than needed: by a quiet frame, any frame after a second over 60 ms, at once over 200 ms. */
   #adapt(): void {
     const depth = timestampDistance(this.#newest, this.#playout);
-    if (depth > maxDepth + 2 * frameSamples) {
-      this.#discard(depth - minDepth - frameSamples);
+    if (depth > (maxDepth + 2) * this.#frame) {
+      this.#discard(depth - (minDepth + 1) * this.#frame);
       this.#restartWindow();
-    } else if (this.#excess >= frameSamples && (this.#quietAhead() || this.#patienceEnds())) {
+    } else if (this.#excess >= this.#frame && (this.#quietAhead() || this.#patienceEnds())) {
       this.#blend();
-      this.#discard(frameSamples);
-      this.#excess -= frameSamples;
+      this.#discard(this.#frame);
+      this.#excess -= this.#frame;
       this.#waited = 0;
     }
   }
 
   #patienceEnds(): boolean {
-    return this.#excess > patience.excess + margin && ++this.#waited > patience.frames;
+    return this.#excess > (patience.excessFrames + margin) * this.#frame && ++this.#waited > patience.frames;
   }
 
   #discard(count: number): void {
-    for (let i = 0; i < count; i++) this.#valid[(this.#playout + i) & mask] = 0;
+    for (let i = 0; i < count; i++) this.#valid[(this.#playout + i) & this.#mask] = 0;
     this.#playout = (this.#playout + count) >>> 0;
   }
 
   /** Lets the frame that is left out pass over into the next one, without a click. */
   #blend(): void {
-    for (let i = 0; i < frameSamples; i++) {
-      const share = i / frameSamples;
-      const next = (this.#playout + frameSamples + i) & mask;
+    for (let i = 0; i < this.#frame; i++) {
+      const share = i / this.#frame;
+      const next = (this.#playout + this.#frame + i) & this.#mask;
       this.#samples[next] =
-        (this.#samples[(this.#playout + i) & mask] ?? 0) * (1 - share) + (this.#samples[next] ?? 0) * share;
+        (this.#samples[(this.#playout + i) & this.#mask] ?? 0) * (1 - share) + (this.#samples[next] ?? 0) * share;
     }
   }
 
   #quietAhead(): boolean {
     let sum = 0;
-    for (let i = 0; i < frameSamples; i++) sum += Math.abs(this.#samples[(this.#playout + i) & mask] ?? 0);
-    return sum < frameSamples * 60;
+    for (let i = 0; i < this.#frame; i++) sum += Math.abs(this.#samples[(this.#playout + i) & this.#mask] ?? 0);
+    return sum < this.#frame * 60;
   }
 
   /** Moves the next samples into the frame, zeros where none are; the number found. */
   #take(frame: Int16Array): number {
     let found = 0;
-    for (let i = 0; i < frameSamples; i++) {
-      const at = (this.#playout + i) & mask;
+    for (let i = 0; i < this.#frame; i++) {
+      const at = (this.#playout + i) & this.#mask;
       const valid = this.#valid[at] ?? 0;
       frame[i] = valid === 1 ? (this.#samples[at] ?? 0) : 0;
       found += valid;

@@ -3,10 +3,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import type { AudioTap } from './audio-leg.ts';
-import { frameSamples, sampleRate } from './clock.ts';
+import { framesPerSecond, sampleRate, tickMs } from './clock.ts';
+import { FrameResampler, silenceLike } from './frame-resampler.ts';
 import { saturate } from './tones.ts';
 import { wavHeader } from './sources/wav-format.ts';
-import { StreamResampler } from './stream-resampler.ts';
 
 const headerBytes = 44;
 const flushBytes = 16_000;
@@ -46,7 +46,7 @@ interface RecorderEvents {
 }
 
 /**
- * Writes a leg's audio to a file while it is spoken: 16-bit WAV at 8 kHz or more, or headerless with `.r8`, `.raw` and `.sln`. The
+ * Writes a leg's audio to a file while it is spoken: 16-bit WAV at 8 kHz or more, or headerless at 8 kHz with `.r8`, `.raw` and `.sln`. The
  * header is brought up to date with every write, so that a crash leaves a file that plays. Emits `ended` once when a limit, silence
  * or the disk ends it; `stop` is still to be called.
  */
@@ -55,19 +55,21 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
   readonly #file: FileHandle;
   readonly #layout: RecordingLayout;
   readonly #rate: number;
-  readonly #resamplers: StreamResampler[];
-  readonly #sum = new Int16Array(frameSamples);
+  readonly #resamplers: FrameResampler[];
+  #sum = new Int16Array();
   readonly #headed: boolean;
-  readonly #maxSamples: number;
+  readonly #maxFrames: number;
   readonly #silence: { threshold: number; frames: number } | null;
   #chunk: Buffer;
   #filled = 0;
   #written: number;
   #pendingBytes = 0;
   #work: Promise<void> = Promise.resolve();
+  #frames = 0;
   #samples = 0;
   #quietFrames = 0;
   #paused = false;
+  #masked = false;
   #ended = false;
   #stopping: Promise<Recorded> | null = null;
 
@@ -90,29 +92,35 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     this.#headed = headed;
     this.#written = headed ? headerBytes : 0;
     this.#layout = options.layout ?? 'mix';
-    this.#rate = options.rate ?? sampleRate;
+    this.#rate = (headed ? options.rate : undefined) ?? sampleRate; // what says nothing of its rate is read at 8 kHz
     const channels = this.#layout.startsWith('stereo') ? 2 : 1;
-    this.#resamplers = Array.from({ length: channels }, () => new StreamResampler(sampleRate, this.#rate));
-    this.#maxSamples = options.maxMs === undefined ? Infinity : Math.round((options.maxMs * sampleRate) / 1000);
+    this.#resamplers = Array.from({ length: channels }, () => new FrameResampler());
+    this.#maxFrames = options.maxMs === undefined ? Infinity : options.maxMs / tickMs;
     const silence = options.silence;
     this.#silence = silence
-      ? { threshold: silence.threshold, frames: Math.max(1, Math.round(silence.seconds * 50)) }
+      ? { threshold: silence.threshold, frames: Math.max(1, Math.round(silence.seconds * framesPerSecond)) }
       : null;
     this.#chunk = this.#newChunk();
   }
 
-  /** Samples recorded so far, at 8 kHz, per channel. */
+  /** Samples recorded so far, per channel, at the rate of the file. */
   get samples(): number {
     return this.#samples;
   }
 
-  /** Takes 20 ms; nothing while paused or after the end. */
+  /** Samples per second in the file. */
+  get rate(): number {
+    return this.#rate;
+  }
+
+  /** Takes 20 ms at any rate; nothing while paused or after the end. */
   frame(said: Int16Array, heard: Int16Array): void {
     if (this.#ended || this.#paused) return;
-    this.#append(said, heard);
-    this.#samples += frameSamples;
+    if (this.#masked) this.#append(silenceLike(said), silenceLike(heard));
+    else this.#append(said, heard);
+    this.#frames += 1;
     if (this.#filled >= flushBytes) this.#flush();
-    if (this.#samples >= this.#maxSamples) this.#end('limit');
+    if (this.#frames >= this.#maxFrames) this.#end('limit');
     else if (this.#silence && this.#isQuiet(said, this.#silence)) this.#end('silence');
   }
 
@@ -126,6 +134,11 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     this.#paused = false;
   }
 
+  /** Records silence in place of what is said while on. */
+  mask(on: boolean): void {
+    this.#masked = on;
+  }
+
   /** Writes what is left and closes the file; the same answer every time. Rejects when the disk has failed. */
   stop(): Promise<Recorded> {
     this.#ended = true;
@@ -134,8 +147,11 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
   }
 
   #append(said: Int16Array, heard: Int16Array): void {
-    const tracks = this.#tracks(said, heard).map((track, index) => this.#resamplers[index]?.push(track) ?? track);
+    const tracks = this.#tracks(said, heard).map(
+      (track, index) => this.#resamplers[index]?.bring(track, this.#rate) ?? track,
+    );
     const count = tracks[0]?.length ?? 0;
+    this.#samples += count;
     for (let i = 0; i < count; i++) for (const track of tracks) this.#put(track[i] ?? 0);
   }
 
@@ -143,7 +159,8 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     if (this.#layout === 'stereo') return [said, heard];
     if (this.#layout === 'stereo-swapped') return [heard, said];
     if (this.#layout !== 'mix') return [this.#layout === 'said' ? said : heard];
-    for (let i = 0; i < frameSamples; i++) this.#sum[i] = saturate((said[i] ?? 0) + (heard[i] ?? 0));
+    if (this.#sum.length !== said.length) this.#sum = new Int16Array(said.length);
+    for (let i = 0; i < said.length; i++) this.#sum[i] = saturate((said[i] ?? 0) + (heard[i] ?? 0));
     return [this.#sum];
   }
 
@@ -154,7 +171,7 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
 
   /** Room for the frame that makes it full, too. */
   #newChunk(): Buffer {
-    return Buffer.allocUnsafe(flushBytes + Math.ceil(this.#rate / 50 + 1) * 4);
+    return Buffer.allocUnsafe(flushBytes + Math.ceil(this.#rate / framesPerSecond + 1) * 4);
   }
 
   #flush(): void {
@@ -187,8 +204,7 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
     } finally {
       await this.#file.close();
     }
-    const samples = Math.ceil((this.#samples * this.#rate) / sampleRate);
-    return { samples, duration_ms: Math.round(this.#samples / 8), bytes: this.#written };
+    return { samples: this.#samples, duration_ms: this.#frames * tickMs, bytes: this.#written };
   }
 
   #isQuiet(said: Int16Array, { threshold, frames }: { threshold: number; frames: number }): boolean {

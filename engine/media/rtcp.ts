@@ -1,5 +1,4 @@
 import type { RemoteInfo } from 'node:dgram';
-import { sampleRate } from './clock.ts';
 import type { RtpReceiver } from './rtp-receiver.ts';
 import type { RtpSender } from './rtp-sender.ts';
 import type { Wire } from './wire.ts';
@@ -86,7 +85,7 @@ export class Rtcp {
     if (packet.readUInt32BE(at) !== this.#sender.stream.ssrc) return;
     this.party.loss_rate = (100 * packet.readUInt8(at + 4)) / 256;
     this.party.lost = packet.readIntBE(at + 5, 3);
-    this.party.jitter_ms = (1000 * packet.readUInt32BE(at + 12)) / (this.#sender.ratio * sampleRate);
+    this.party.jitter_ms = (1000 * packet.readUInt32BE(at + 12)) / this.#sender.clockRate;
     const sent = packet.readUInt32BE(at + 16);
     const trip = ((ntpMiddle(Date.now()) - sent - packet.readUInt32BE(at + 20)) | 0) / 65.536;
     if (sent !== 0 && trip < longestTripMs) this.party.round_trip_ms = Math.max(0, trip);

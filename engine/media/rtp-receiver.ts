@@ -2,7 +2,7 @@ import type { RemoteInfo } from 'node:dgram';
 import type { MediaClock } from './clock.ts';
 import { sampleRate } from './clock.ts';
 import type { CodecName, Decoder } from './codecs/table.ts';
-import { codecNamed } from './codecs/table.ts';
+import { codecNamed, decoderAt } from './codecs/table.ts';
 import { JitterBuffer } from './jitter-buffer.ts';
 import type { LegMemory } from './leg-memory.ts';
 import type { RemoteParty } from './remote-party.ts';
@@ -13,10 +13,9 @@ import { StreamTime } from './stream-time.ts';
 
 const maxPayload = 1600;
 /** What one packet says; every leg puts it in order before the next comes. */
-const decoded = new Int16Array(maxPayload);
+const decoded = new Int16Array(2 * maxPayload);
 const relatchTicks = 50;
 const comfortNoise = 13;
-const samplesPerMs = sampleRate / 1000;
 /** A spacing that is this far off is a new talkspurt of a sender that does not count silence. */
 const longestPauseMs = 1000;
 
@@ -63,6 +62,8 @@ export class RtpReceiver {
   /** The decoders of the stream, kept while it lasts. */
   readonly #decoders = new Map<CodecName, Decoder>();
   readonly #time = new StreamTime();
+  /** Ticks of the party's RTP clock in a second. */
+  clockRate = sampleRate;
   /** A number from the start, so that a new one needs no place of its own. */
   #transit = NaN;
 
@@ -70,7 +71,7 @@ export class RtpReceiver {
     this.#clock = clock;
     this.jitter = new JitterBuffer(memory);
     this.#digits = new DigitReceiver(({ digit, duration_samples }) =>
-      onDigit({ digit, duration_samples: Math.round(duration_samples / this.#time.ratio) }),
+      onDigit({ digit, duration_samples: Math.round((duration_samples * sampleRate) / this.clockRate) }),
     );
     this.#onFirst = onFirst;
     this.lastTick = clock.now;
@@ -82,13 +83,8 @@ export class RtpReceiver {
     if (this.#remote !== null && !same) this.source = null;
     if (remote?.codec !== this.#remote?.codec) this.#decoders.clear();
     this.#remote = remote;
-    this.#time.ratio = remote ? codecNamed(remote.codec).clock / sampleRate : 1;
+    if (remote) this.#speaks(remote.codec);
     this.lastTick = this.#clock.now;
-  }
-
-  /** Ticks of the party's RTP clock in a second. */
-  get clockRate(): number {
-    return this.#time.ratio * sampleRate;
   }
 
   /** Takes a datagram, whatever it holds. `authentic`: it cannot be a stranger's, wherever it comes from. */
@@ -108,6 +104,14 @@ export class RtpReceiver {
   /** To be called at every tick. */
   tick(): void {
     this.#digits.tick(this.#clock.now);
+  }
+
+  #speaks(name: CodecName): void {
+    const { clock, rate } = codecNamed(name);
+    this.clockRate = clock;
+    this.#time.ratio = clock / rate;
+    if (rate !== this.jitter.rate) this.#transit = NaN;
+    this.jitter.rate = rate;
   }
 
   #payload(bytes: Buffer): void {
@@ -131,7 +135,7 @@ export class RtpReceiver {
   }
 
   #decoder(codec: CodecName): Decoder {
-    const open = this.#decoders.get(codec) ?? codecNamed(codec).openDecoder();
+    const open = this.#decoders.get(codec) ?? decoderAt(codec, this.jitter.rate);
     this.#decoders.set(codec, open);
     return open;
   }
@@ -140,7 +144,7 @@ export class RtpReceiver {
   #arrived(timestamp: number): void {
     const now = performance.now();
     this.firstAudioAt ||= performance.timeOrigin + now;
-    const transit = now - timestamp / samplesPerMs;
+    const transit = now - (timestamp * 1000) / this.jitter.rate;
     const change = Math.abs(transit - this.#transit);
     this.#transit = transit;
     // Not for the first packet, which has none before it.

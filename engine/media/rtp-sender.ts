@@ -1,5 +1,6 @@
-import { frameSamples, sampleRate } from './clock.ts';
+import { frameSamples, framesPerSecond, sampleRate } from './clock.ts';
 import type { Encoder } from './codecs/table.ts';
+import { rateOf } from './frame-resampler.ts';
 import { codecNamed } from './codecs/table.ts';
 import type { LegMemory, Packet } from './leg-memory.ts';
 import type { RemoteParty } from './remote-party.ts';
@@ -35,9 +36,11 @@ export class RtpSender {
   #marker = true;
   #remote: RemoteParty | null = null;
   #packetSamples = frameSamples;
+  #packetTicks = frameSamples;
   #encoder: Encoder | null = null;
-  /** Ticks of the codec's clock in one sample of ours. */
-  ratio = 1;
+  /** Ticks of the codec's clock in a second, and in a frame. */
+  clockRate = sampleRate;
+  #frameTicks = frameSamples;
 
   constructor(wire: Wire, { pending, packets }: LegMemory) {
     this.#wire = wire;
@@ -50,15 +53,18 @@ export class RtpSender {
     const codec = codecNamed(remote?.codec ?? 'PCMU');
     if (remote?.codec !== this.#remote?.codec) this.#encoder = remote && codec.openEncoder();
     this.#remote = remote;
-    this.ratio = codec.clock / sampleRate;
+    this.clockRate = codec.clock;
+    this.#frameTicks = codec.clock / framesPerSecond;
     const wanted = remote?.ptime ?? 20;
-    this.#packetSamples = (codec.packetTimes.includes(wanted) ? wanted : 20) * (sampleRate / 1000);
+    const ptime = codec.packetTimes.includes(wanted) ? wanted : 20;
+    this.#packetSamples = (ptime * codec.rate) / 1000;
+    this.#packetTicks = (ptime * codec.clock) / 1000;
     this.#pendingCount = 0;
     this.#marker = true;
   }
 
   /**
-   * Sends what the party hears in this tick, or a digit in its place. `frame` may be overwritten. `source` is where the
+   * Sends what the party hears in this tick, at the rate of its codec, or a digit in its place. `frame` may be overwritten. `source` is where the
    * party's packets come from, which is believed more than its description.
    */
   tick(frame: Int16Array, source: Source | null): void {
@@ -75,15 +81,15 @@ export class RtpSender {
     this.#pendingCount = 0;
     const packet = this.#take();
     writeRtpHeader(packet.bytes, payloadType, event.marker, this.stream, this.#eventTimestamp);
-    writeEvent(packet.bytes, headerBytes, event, this.ratio);
+    writeEvent(packet.bytes, headerBytes, event, this.clockRate / sampleRate);
     this.counts.digits += 1;
     this.#send(packet, headerBytes + 4, to);
-    this.stream.advance(frameSamples * this.ratio);
+    this.stream.advance(this.#frameTicks);
   }
 
   #audio(frame: Int16Array, remote: RemoteParty, to: Source): void {
     this.#pending.set(frame, this.#pendingCount);
-    this.#pendingCount += frameSamples;
+    this.#pendingCount += frame.length;
     let sent = 0;
     for (; this.#pendingCount - sent >= this.#packetSamples; sent += this.#packetSamples) this.#media(sent, remote, to);
     this.#pending.copyWithin(0, sent, this.#pendingCount);
@@ -98,7 +104,7 @@ export class RtpSender {
     this.counts.media += 1;
     this.counts.mediaBytes += bytes;
     this.#send(packet, headerBytes + bytes, to);
-    this.stream.advance(this.#packetSamples * this.ratio);
+    this.stream.advance(this.#packetTicks);
   }
 
   #take(): Packet {
@@ -121,6 +127,7 @@ export class RtpSender {
 /** A digit for a party without telephone-event: its two tones instead of the audio, nothing during the repeated ends. */
 function toneOf(event: EventPacket, frame: Int16Array): Int16Array {
   frame.fill(0);
-  if (!event.end || event.first) addDigitTone(frame, keyOf(event.event), event.duration - frameSamples);
+  const age = (event.duration / frameSamples - 1) * frame.length;
+  if (!event.end || event.first) addDigitTone(frame, keyOf(event.event), age, rateOf(frame));
   return frame;
 }

@@ -7,7 +7,7 @@ export class StreamTime {
   #last: number | null = null;
   #total = 0;
 
-  /** The timestamp at 8 kHz. */
+  /** The timestamp in samples of ours. */
   at(timestamp: number): number {
     this.#total += this.#last === null ? timestamp : timestampDistance(timestamp, this.#last);
     this.#last = timestamp;

@@ -109,7 +109,7 @@ export interface EventPacket {
   event: number;
   marker: boolean;
   end: boolean;
-  /** Samples since the start of the press. */
+  /** Samples at 8 kHz since the start of the press. */
   duration: number;
   /** True for the first packet of a press: its media time becomes the timestamp of all. */
   first: boolean;

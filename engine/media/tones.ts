@@ -1,4 +1,5 @@
 import { sampleRate } from './clock.ts';
+import { rateOf } from './frame-resampler.ts';
 import { digitFrequencies } from './telephone-event.ts';
 
 const fullScale = 32767;
@@ -20,24 +21,30 @@ export function amplify(from: Int16Array, to: Int16Array, factor: number): Int16
 }
 
 /** Adds a sine of `frequency` Hz to `samples`; `offset` is its age in samples, so that frames join without a click. */
-export function addTone(samples: Int16Array, frequency: number, amplitude: number, offset: number): void {
-  const step = (2 * Math.PI * frequency) / sampleRate;
+export function addTone(
+  samples: Int16Array,
+  frequency: number,
+  amplitude: number,
+  offset: number,
+  rate = sampleRate,
+): void {
+  const step = (2 * Math.PI * frequency) / rate;
   for (let i = 0; i < samples.length; i++) {
     samples[i] = saturate((samples[i] ?? 0) + amplitude * Math.sin(step * (offset + i)));
   }
 }
 
 /** Adds the two tones of a key at -7 dBm0 each; nothing for what is no key. */
-export function addDigitTone(samples: Int16Array, digit: string, offset: number): void {
-  for (const frequency of digitFrequencies(digit) ?? []) addTone(samples, frequency, amplitudeOf(-7), offset);
+export function addDigitTone(samples: Int16Array, digit: string, offset: number, rate = sampleRate): void {
+  for (const frequency of digitFrequencies(digit) ?? []) addTone(samples, frequency, amplitudeOf(-7), offset, rate);
 }
 
 /**
  * How much of `samples` is a sine of `frequency` Hz: its peak amplitude (Goertzel). Frequencies 1/length apart and more
- * do not disturb each other: 160 samples tell 50 Hz apart, 800 samples 10 Hz.
+ * do not disturb each other: at 8 kHz 160 samples tell 50 Hz apart, 800 samples 10 Hz.
  */
-export function toneAmplitude(samples: Int16Array, frequency: number): number {
-  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / sampleRate);
+export function toneAmplitude(samples: Int16Array, frequency: number, rate = sampleRate): number {
+  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / rate);
   let before = 0;
   let last = 0;
   for (const sample of samples) {
@@ -81,7 +88,7 @@ export class ToneDetector {
     if (level <= 100) return false;
     let [power, least] = [0, Infinity];
     for (const frequency of this.#frequencies) {
-      const amplitude = toneAmplitude(frame, frequency);
+      const amplitude = toneAmplitude(frame, frequency, rateOf(frame));
       power += (amplitude * amplitude) / 2;
       least = Math.min(least, amplitude);
     }

@@ -38,7 +38,7 @@ function overview({ conferences }: Core, word: string): string {
       const flags = ['running', 'answered', ...(one.locked ? ['locked'] : [])].join('|');
       const count = `${one.size} member${one.size === 1 ? '' : 's'}`;
       const lines = one.newestFirst().map(member => memberLine(one, member));
-      return `+OK Conference ${one.name} (${count} rate: 8000 flags: ${flags})\n${lines.join('')}`;
+      return `+OK Conference ${one.name} (${count} rate: ${one.rate} flags: ${flags})\n${lines.join('')}`;
     })
     .join('');
 }

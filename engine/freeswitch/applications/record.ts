@@ -24,7 +24,7 @@ export const record: Application = {
     channel.forget(...results);
     const recorder = await Recorder.open(path, {
       layout: 'said',
-      rate: recordingRate(name => channel.get(name)),
+      rate: recordingRate(channel, name => channel.get(name)),
       ...(Number(limit) > 0 ? { maxMs: Number(limit) * 1000 } : {}),
       ...(Number(threshold) > 0
         ? { silence: { threshold: Number(threshold), seconds: Number(seconds) || defaultSilenceSeconds } }

@@ -135,7 +135,7 @@ export class AudioFork implements AudioTap {
   }
 
   #openVoice(rate: number): StreamedVoice {
-    const voice = new StreamedVoice(rate, {
+    const voice = new StreamedVoice(rate, this.#channel.leg.rate, {
       begins: () => {
         this.#removeOverlay?.();
         this.#removeOverlay = this.#channel.leg.addVoice(voice);
@@ -153,7 +153,7 @@ export class AudioFork implements AudioTap {
 
   #sendAudio(said: Int16Array, heard: Int16Array): void {
     if (this.#graceful || this.#paused === 'blank') return;
-    const frame = this.#paused === 'silence' ? this.#frames.silence() : this.#frames.frame(said, heard);
+    const frame = this.#paused === 'silence' ? this.#frames.silence(said) : this.#frames.frame(said, heard);
     if (this.#socket.backlog + frame.length <= this.#maxBacklog) return this.#socket.send(frame);
     if (!this.#overran) this.#raise('buffer_overrun');
     this.#overran = true;

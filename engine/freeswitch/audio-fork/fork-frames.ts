@@ -1,36 +1,35 @@
-import { frameSamples, sampleRate } from '../../media/clock.ts';
-import { StreamResampler } from '../../media/stream-resampler.ts';
+import { FrameResampler, silenceLike } from '../../media/frame-resampler.ts';
 import { saturate } from '../../media/tones.ts';
 import type { ForkMix } from './arguments.ts';
-
-const silence = new Int16Array(frameSamples);
 
 /** Makes what a fork sends of what a leg says and hears: little-endian 16-bit frames of 20 ms (protocol page §10). */
 export class ForkFrames {
   readonly #mix: ForkMix;
-  readonly #left: StreamResampler;
-  readonly #right: StreamResampler;
-  readonly #sum = new Int16Array(frameSamples);
+  readonly #rate: number;
+  readonly #left = new FrameResampler();
+  readonly #right = new FrameResampler();
+  #sum = new Int16Array();
 
   constructor(mix: ForkMix, rate: number) {
     this.#mix = mix;
-    this.#left = new StreamResampler(sampleRate, rate);
-    this.#right = new StreamResampler(sampleRate, rate);
+    this.#rate = rate;
   }
 
-  /** The next frame; silence of the same length when nothing shall be heard. */
+  /** The next frame. */
   frame(said: Int16Array, heard: Int16Array): Buffer {
-    if (this.#mix === 'stereo') return interleave(this.#left.push(said), this.#right.push(heard));
-    return bytesOf(this.#left.push(this.#mix === 'mixed' ? this.#mixed(said, heard) : said));
+    const rate = this.#rate;
+    if (this.#mix === 'stereo') return interleave(this.#left.bring(said, rate), this.#right.bring(heard, rate));
+    return bytesOf(this.#left.bring(this.#mix === 'mixed' ? this.#mixed(said, heard) : said, rate));
   }
 
-  /** The next frame as silence. */
-  silence(): Buffer {
-    return this.frame(silence, silence);
+  /** The next frame as silence, in place of this one. */
+  silence(said: Int16Array): Buffer {
+    return this.frame(silenceLike(said), silenceLike(said));
   }
 
   #mixed(said: Int16Array, heard: Int16Array): Int16Array {
-    for (let i = 0; i < frameSamples; i++) this.#sum[i] = saturate((said[i] ?? 0) + (heard[i] ?? 0));
+    if (this.#sum.length !== said.length) this.#sum = new Int16Array(said.length);
+    for (let i = 0; i < said.length; i++) this.#sum[i] = saturate((said[i] ?? 0) + (heard[i] ?? 0));
     return this.#sum;
   }
 }

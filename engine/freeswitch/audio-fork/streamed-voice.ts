@@ -1,8 +1,9 @@
 import type { FrameSource } from '../../media/audio-leg.ts';
-import { frameSamples, sampleRate, tickMs } from '../../media/clock.ts';
+import { framesPerSecond, tickMs } from '../../media/clock.ts';
+import { FrameResampler } from '../../media/frame-resampler.ts';
 import { StreamResampler } from '../../media/stream-resampler.ts';
 import { SampleQueue } from './sample-queue.ts';
-import { shorten, shortened } from './shorten.ts';
+import { shorten, shortenedFrames } from './shorten.ts';
 import { StreamReserve } from './stream-reserve.ts';
 
 const patienceMs = 200;
@@ -23,7 +24,8 @@ export interface VoiceEvents {
 }
 
 /**
- * Audio that the far end of a fork streams into the call, at any rate and in frames of any size. 40 ms are collected
+ * Audio that the far end of a fork streams into the call, at any rate and in frames of any size. It is brought to the rate that the
+ * call has when the fork begins. 40 ms are collected
  * before the first is heard, 60 ms after it has run dry in the middle of a sound; less than that is heard after 200 ms
  * without more, or when a mark shows that it is all. Delay that piles up in a live stream is taken back (`StreamReserve`).
  */
@@ -31,8 +33,11 @@ export class StreamedVoice implements FrameSource {
   readonly #rate: number;
   readonly #events: VoiceEvents;
   readonly #queue = new SampleQueue();
-  /** Samples at 8 kHz that the next frames are cut from. */
-  readonly #ready = new Int16Array(3 * frameSamples);
+  /** The rate of the call, and samples of a frame of it. */
+  readonly #inside: number;
+  readonly #frame: number;
+  /** Samples at the rate of the call that the next frames are cut from. */
+  readonly #ready: Int16Array;
   #readyCount = 0;
   #resampler: StreamResampler;
   #marks: { name: string; at: number }[] = [];
@@ -42,12 +47,17 @@ export class StreamedVoice implements FrameSource {
   #overran = false;
   #idleTicks = 0;
   readonly #reserve = new StreamReserve();
+  /** For a call that has changed its rate meanwhile. */
+  readonly #changed = new FrameResampler();
 
-  /** `rate` in samples per second. */
-  constructor(rate: number, events: VoiceEvents) {
+  /** `rate`: of what the far end sends, `inside`: of the call, in samples per second. */
+  constructor(rate: number, inside: number, events: VoiceEvents) {
     this.#rate = rate;
+    this.#inside = inside;
+    this.#frame = inside / framesPerSecond;
+    this.#ready = new Int16Array(3 * this.#frame);
     this.#events = events;
-    this.#resampler = new StreamResampler(rate, sampleRate);
+    this.#resampler = new StreamResampler(rate, inside);
   }
 
   /** Takes the bytes of one frame. */
@@ -99,43 +109,44 @@ export class StreamedVoice implements FrameSource {
     if (this.#queue.length > 0 && this.#idleTicks * tickMs >= patienceMs) this.#begin();
   }
 
-  /** The next 20 ms at 8 kHz; false when there is nothing left. */
+  /** The next 20 ms; false when there is nothing left. */
   read(frame: Int16Array): boolean {
     if (!this.#playing) return false;
     const excess = this.#reserve.excess(this.#waitingMs());
     if (excess > 0) this.#shorten(excess);
-    this.#convert(frameSamples);
+    this.#convert(this.#frame);
     if (this.#readyCount === 0) {
       this.#silence();
       this.#reserve.ranDry();
       return false;
     }
-    const last = this.#readyCount < frameSamples;
-    if (last) this.#push(new Int16Array(Math.ceil(this.#rate / 50) + 1)); // what the filter still holds, then silence
-    frame.set(this.#ready.subarray(0, frameSamples));
-    this.#ready.copyWithin(0, frameSamples, this.#readyCount);
-    this.#readyCount = last ? 0 : this.#readyCount - frameSamples;
+    const last = this.#readyCount < this.#frame;
+    if (last) this.#push(new Int16Array(Math.ceil(this.#rate / framesPerSecond) + 1)); // what the filter still holds, then silence
+    frame.set(this.#changed.bring(this.#ready.subarray(0, this.#frame), frame.length * framesPerSecond));
+    this.#ready.copyWithin(0, this.#frame, this.#readyCount);
+    this.#readyCount = last ? 0 : this.#readyCount - this.#frame;
     return true;
   }
 
   #waitingMs(): number {
-    return (this.#queue.length * 1000) / this.#rate + (this.#readyCount * 1000) / sampleRate;
+    return (this.#queue.length * 1000) / this.#rate + (this.#readyCount * 1000) / this.#inside;
   }
 
   /** Leaves up to 20 of so many ms out. */
   #shorten(excessMs: number): void {
-    this.#convert(shortened);
-    if (this.#readyCount < shortened) return;
-    const length = shorten(this.#ready, Math.floor((excessMs * sampleRate) / 1000));
+    const wanted = shortenedFrames * this.#frame;
+    this.#convert(wanted);
+    if (this.#readyCount < wanted) return;
+    const length = shorten(this.#ready, Math.floor((excessMs * this.#inside) / 1000), this.#frame);
     this.#ready.copyWithin(0, length, this.#readyCount);
     this.#readyCount -= length;
-    this.#reserve.cut((length * 1000) / sampleRate);
+    this.#reserve.cut((length * 1000) / this.#inside);
   }
 
   /** Makes so many samples ready, if there are so many. */
   #convert(count: number): void {
     while (this.#readyCount < count && this.#queue.length > 0) {
-      const samples = this.#queue.take(Math.ceil(this.#rate / 50));
+      const samples = this.#queue.take(Math.ceil(this.#rate / framesPerSecond));
       this.#taken += samples.length;
       this.#push(samples);
     }
@@ -158,11 +169,11 @@ export class StreamedVoice implements FrameSource {
     this.#idleTicks = 0;
     this.#readyCount = 0;
     this.#reserve.restart();
-    this.#resampler = new StreamResampler(this.#rate, sampleRate);
+    this.#resampler = new StreamResampler(this.#rate, this.#inside);
   }
 
   #tellMarks(): void {
-    while (this.#marks[0] && this.#marks[0].at <= this.#taken && this.#readyCount < frameSamples)
+    while (this.#marks[0] && this.#marks[0].at <= this.#taken && this.#readyCount < this.#frame)
       this.#events.mark(this.#marks.shift()?.name ?? '', 'playout');
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EslHeaders } from '../../esl/encode.ts';
+import { sampleRate } from '../../media/clock.ts';
 import { Mixer } from '../../media/mixer.ts';
 import type { Channel } from '../channel.ts';
 import type { Core } from '../core.ts';
@@ -65,10 +66,11 @@ export class Conference {
     this.domain = core.options.advertisedAddress ?? rtpHost;
     this.#options = options;
     this.mixer = new Mixer(clock);
-    this.recordings = new Recordings({ raise: headers => this.raiseAfterReply(headers), log });
+    this.recordings = new Recordings({ raise: headers => this.raiseAfterReply(headers), log, rate: () => this.rate });
     this.plays = new PlayQueue({
       start: (source, onEnd) => this.mixer.play(source, onEnd),
-      done: (file, samples) => this.raise({ ...playedHeaders(samples), Action: 'play-file-done', File: file }),
+      done: (file, samples, rate) =>
+        this.raise({ ...playedHeaders(samples, rate), Action: 'play-file-done', File: file }),
     });
     this.sounds = new RoomSounds(this, options.music);
     this.closed = new Promise(resolve => (this.#close = resolve));
@@ -85,6 +87,11 @@ export class Conference {
     let count = 0;
     for (const member of this.members.values()) if (member.ghost) count += 1;
     return count;
+  }
+
+  /** Samples per second of what is recorded of this conference and played to it: the highest rate of its members. */
+  get rate(): number {
+    return [...this.members.values()].reduce((most, one) => Math.max(most, one.channel.leg.rate), sampleRate);
   }
 
   /** True once the conference is ending: everybody has been told to leave. */
@@ -109,7 +116,7 @@ export class Conference {
     const member = new Member({ id, channel, flags, seat });
     member.plays = new PlayQueue({
       start: (source, onEnd) => seat.play(source, onEnd),
-      done: (file, samples) => this.#playedToMember(member, file, samples),
+      done: (file, samples, rate) => this.#playedToMember(member, file, playedHeaders(samples, rate)),
     });
     this.members.set(id, member);
     this.#endsBelowTwo ||= flags.has('mintwo');
@@ -207,8 +214,7 @@ export class Conference {
     this.raise({ Action: 'floor-change', ...(member ? memberHeaders(this, member) : {}) });
   }
 
-  #playedToMember(member: Member, file: string, samples: number): void {
-    const figures = playedHeaders(samples);
+  #playedToMember(member: Member, file: string, figures: EslHeaders): void {
     this.raise({ ...figures, Action: 'play-file-member-done', ...memberHeaders(this, member), File: file });
   }
 

@@ -60,7 +60,7 @@ function setVolume(conference: Conference, member: Member, direction: 'in' | 'ou
 async function tell(conference: Conference, member: Member, level: number): Promise<void> {
   const files = [...(level < 0 ? ['currency/negative.wav'] : []), `digits/${Math.abs(level)}.wav`];
   for (const file of files) {
-    const source = await openSound(conference.core, file).catch(() => null); // a comfort: without it the key works all the same
+    const source = await openSound(conference, file).catch(() => null); // a comfort: without it the key works all the same
     if (source) member.plays?.add(file, source, false);
   }
 }

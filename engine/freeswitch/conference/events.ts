@@ -71,8 +71,8 @@ export function memberHeaders(conference: Conference, member: Member): EslHeader
 }
 
 /** The figures of something played. */
-export function playedHeaders(samples: number): EslHeaders {
-  const milliseconds = Math.round(samples / 8);
+export function playedHeaders(samples: number, rate: number): EslHeaders {
+  const milliseconds = Math.round((samples * 1000) / rate);
   return {
     seconds: String(Math.floor(milliseconds / 1000)),
     milliseconds: String(milliseconds),

@@ -1,6 +1,7 @@
 import type { FrameSource } from '../../media/audio-leg.ts';
 import { openSource } from '../../media/sources/open-source.ts';
-import type { Core } from '../core.ts';
+import { sampleRate } from '../../media/clock.ts';
+import type { Conference } from './conference.ts';
 import { fetchSound } from '../sound-cache.ts';
 
 const maxQueued = 100;
@@ -9,8 +10,8 @@ const soonestDoneMs = 100;
 /** Where a queue plays, and who is told. */
 export interface PlayPort {
   start(source: FrameSource, onEnd: () => void): () => void;
-  /** A file has been played, or stopped after this many samples. */
-  done(file: string, samples: number): void;
+  /** A file has been played, or stopped after this many samples of this rate. */
+  done(file: string, samples: number, rate: number): void;
 }
 
 interface Item {
@@ -63,7 +64,7 @@ export class PlayQueue {
     this.stop(true);
     const untold = this.#untold.splice(0);
     this.close();
-    for (const { item, samples } of untold) this.#port.done(item.file, samples);
+    for (const { item, samples } of untold) this.#done(item, samples);
   }
 
   /** Gives everything up without a word: there is nobody left to hear it. */
@@ -108,16 +109,20 @@ export class PlayQueue {
         return;
       }
       this.#untold.shift();
-      this.#port.done(next.item.file, next.samples);
+      this.#done(next.item, next.samples);
     }
+  }
+
+  #done({ file, source }: Item, samples: number): void {
+    this.#port.done(file, samples, source.rate ?? sampleRate);
   }
 }
 
 /**
- * Opens a sound as `conference … play` names it: a file, a tone, silence or an http address.
+ * Opens a sound for a conference as `conference … play` names it: a file, a tone, silence or an http address.
  * @throws Error when it cannot be found or played
  */
-export async function openSound({ options }: Core, file: string): Promise<FrameSource> {
+export async function openSound({ core: { options }, rate }: Conference, file: string): Promise<FrameSource> {
   const path = /^https?:\/\//i.test(file) ? await fetchSound(file, options.cacheDir) : file;
-  return openSource(path, { soundsDir: options.soundsDir });
+  return openSource(path, { soundsDir: options.soundsDir, rate });
 }

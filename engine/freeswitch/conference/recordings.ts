@@ -1,14 +1,16 @@
 import type { EslHeaders } from '../../esl/encode.ts';
 import type { MediaLog } from '../core.ts';
+import { silenceLike } from '../../media/frame-resampler.ts';
 import { Recorder } from '../../media/recorder.ts';
 
 const maxRecordings = 16;
-const silence = new Int16Array(160);
 
 /** What recordings need of their conference. */
 export interface RecordingsPort {
   raise(headers: EslHeaders): void;
   log: MediaLog;
+  /** Samples per second of the next recording. */
+  rate(): number;
 }
 
 /** The recordings of one conference: WAV files of everything that is heard in it. */
@@ -31,7 +33,7 @@ export class Recordings {
   frame(mix: () => Int16Array): void {
     if (this.#recorders.size === 0) return;
     const frame = mix();
-    for (const recorder of this.#recorders.values()) recorder.frame(frame, silence);
+    for (const recorder of this.#recorders.values()) recorder.frame(frame, silenceLike(frame));
   }
 
   /**
@@ -44,7 +46,7 @@ export class Recordings {
     if (this.#recorders.has(path) || this.#opening.has(path)) throw new Error('it is being recorded already');
     this.#opening.add(path);
     try {
-      await this.#begin(path, await Recorder.open(path, { layout: 'said' }));
+      await this.#begin(path, await Recorder.open(path, { layout: 'said', rate: this.#port.rate() }));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#port.raise({ Action: 'start-recording', Path: path, Error: reason });
@@ -96,7 +98,7 @@ export class Recordings {
   }
 
   async #complete(recorder: Recorder): Promise<EslHeaders> {
-    const { samples } = recorder;
+    const { samples, rate } = recorder;
     let size = 0;
     try {
       size = (await recorder.stop()).bytes;
@@ -106,8 +108,8 @@ export class Recordings {
     }
     return {
       'Samples-Out': String(samples),
-      Samplerate: '8000',
-      'Milliseconds-Elapsed': String(Math.round(samples / 8)),
+      Samplerate: String(rate),
+      'Milliseconds-Elapsed': String(Math.round((samples * 1000) / rate)),
       'Record-File-Size': String(size),
     };
   }

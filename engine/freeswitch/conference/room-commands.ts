@@ -30,7 +30,7 @@ function list(conference: Conference, [what]: string[]): string {
 function get(conference: Conference, [name = '']: string[]): string {
   const values: Record<string, string> = {
     max_members: String(conference.maxMembers),
-    rate: '8000',
+    rate: String(conference.rate),
     count: String(conference.size),
     count_ghosts: String(conference.ghosts),
     run_time: String(Math.floor((Date.now() - conference.createdAt) / 1000)),
@@ -76,7 +76,7 @@ async function play(conference: Conference, [file, ...rest]: string[]): Promise<
   const id = rest.find(word => /^\d{1,10}$/.test(word));
   const member = id === undefined ? null : conference.members.get(Number(id));
   if (member === undefined) return noMember(id ?? '');
-  const source = await openSound(conference.core, file).catch((error: unknown) => {
+  const source = await openSound(conference, file).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     conference.core.options.log.debug({ conference: conference.name, file, reason }, 'sound cannot be played');
     return null; // the answer says so

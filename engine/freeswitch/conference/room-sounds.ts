@@ -73,7 +73,7 @@ export class RoomSounds {
       silence?.();
     };
     this.#stop = stop;
-    const open = (): Promise<FrameSource> => openSound(this.#room.core, file);
+    const open = (): Promise<FrameSource> => openSound(this.#room, file);
     open().then(
       first => {
         if (!ended) silence = this.#room.mixer.play(new LoopingSource(first, open), () => undefined);
@@ -84,7 +84,7 @@ export class RoomSounds {
 
   #play(file: string | null): void {
     if (file === null || file === '') return;
-    openSound(this.#room.core, file).then(
+    openSound(this.#room, file).then(
       source => {
         if (!this.#room.over) this.#room.plays.add(file, source, false);
       },

@@ -29,7 +29,7 @@ function hold(member: Member, conference: Conference, [file]: string[]): string 
 
 async function playAlone(conference: Conference, member: Member, file: string): Promise<void> {
   try {
-    const source = await openSound(conference.core, file);
+    const source = await openSound(conference, file);
     if (member.held) member.plays?.add(file, source, false);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -1,8 +1,8 @@
-import { openSource } from '../../media/sources/open-source.ts';
 import { synthesize } from '../speech.ts';
 import type { ConferenceCommand } from './command.ts';
 import type { Conference } from './conference.ts';
 import type { Member } from './member.ts';
+import { openSound } from './play-queue.ts';
 
 const maxName = 1024;
 
@@ -26,10 +26,10 @@ function mark(which: 'enter' | 'exit'): ConferenceCommand {
 
 /** Reads a text aloud to everybody, or to one; false when there is no speech engine or too much waits. */
 async function say(conference: Conference, text: string, member: Member | null): Promise<boolean> {
-  const { soundsDir, cacheDir } = conference.core.options;
+  const { cacheDir } = conference.core.options;
   const file = await synthesize({ engine: 'flite', voice: 'slt', text, cacheDir });
   if (file === null) return false;
-  const source = await openSource(file, { soundsDir });
+  const source = await openSound(conference, file);
   const queue = member ? member.plays : conference.plays;
   return !conference.over && (queue?.add(file, source, false) ?? false);
 }

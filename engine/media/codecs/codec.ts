@@ -1,7 +1,9 @@
+import type { sampleRate, wideRate } from '../clock.ts';
+
 /** One direction of a codec, from bytes to samples. Keeps state from packet to packet where the codec has any. */
 export interface Decoder {
   /**
-   * Writes what `[from, to)` of `bytes` says into `samples`, 8 kHz; the number of samples, 0 for what cannot be decoded.
+   * Writes what `[from, to)` of `bytes` says into `samples`; the number of samples, 0 for what cannot be decoded.
    * `samples` has room for 200 ms.
    */
   decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number;
@@ -9,7 +11,7 @@ export interface Decoder {
 
 /** The other direction. */
 export interface Encoder {
-  /** Writes `count` samples (8 kHz), read from `from`, into `bytes` from `to` on; the number of bytes. */
+  /** Writes `count` samples, read from `from`, into `bytes` from `to` on; the number of bytes. */
   encode(samples: Int16Array, from: number, count: number, bytes: Uint8Array, to: number): number;
 }
 
@@ -22,6 +24,10 @@ export interface AudioCodec<Name extends string = string> {
   readonly isStatic: boolean;
   /** Ticks of the RTP timestamp in a second. */
   readonly clock: number;
+  /** Samples per second that its decoders give and its encoders take. */
+  readonly rate: typeof sampleRate | typeof wideRate;
+  /** Samples per second as FreeSWITCH tells of it in variables and events: for Opus more than we have inside. */
+  readonly toldRate: number;
   /** Channels in the rtpmap; what is heard is always mono. */
   readonly channels: 1 | 2;
   /** Parameters that our descriptions carry for it. */

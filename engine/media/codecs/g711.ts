@@ -1,3 +1,4 @@
+import { sampleRate } from '../clock.ts';
 import type { AudioCodec } from './codec.ts';
 
 /** The two laws of ITU-T G.711. */
@@ -77,6 +78,8 @@ function g711<Name extends Law>(name: Name, payloadType: number): AudioCodec<Nam
     payloadType,
     isStatic: true,
     clock: 8000,
+    rate: sampleRate,
+    toldRate: sampleRate,
     channels: 1,
     fmtp: null,
     packetTimes,

@@ -1,4 +1,4 @@
-import { StreamResampler } from '../stream-resampler.ts';
+import { wideRate } from '../clock.ts';
 import type { AudioCodec, Decoder, Encoder } from './codec.ts';
 import { Band, higherBand, lowerBand, saturate16 } from './g722-band.ts';
 
@@ -21,14 +21,15 @@ const levels = [
 const higherLevel = 564;
 
 /** G.722 at 64 kbit/s: bytes to samples at 16 kHz, two a byte. */
-export class G722Decoder {
+export class G722Decoder implements Decoder {
   readonly #lower = new Band(lowerBand);
   readonly #higher = new Band(higherBand);
   readonly #history = new Int32Array(span);
 
-  /** Writes two samples for every byte of `[from, to)` to the start of `out`. */
-  decode(bytes: Uint8Array, from: number, to: number, out: Int16Array): void {
-    for (let at = from, written = 0; at < to; at++, written += 2) this.#byte(bytes[at] ?? 0, out, written);
+  /** Writes two samples for every byte of `[from, to)` to the start of `samples`. */
+  decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number {
+    for (let at = from, written = 0; at < to; at++, written += 2) this.#byte(bytes[at] ?? 0, samples, written);
+    return 2 * (to - from);
   }
 
   #byte(code: number, out: Int16Array, at: number): void {
@@ -59,14 +60,16 @@ export class G722Decoder {
 }
 
 /** G.722 at 64 kbit/s: samples at 16 kHz to bytes. */
-export class G722Encoder {
+export class G722Encoder implements Encoder {
   readonly #lower = new Band(lowerBand);
   readonly #higher = new Band(higherBand);
   readonly #history = new Int32Array(span);
 
-  /** Takes `count` samples, an even number, from the start of `samples` and writes half as many bytes from `to` on. */
-  encode(samples: Int16Array, count: number, bytes: Uint8Array, to: number): void {
-    for (let i = 0; i + 1 < count; i += 2) bytes[to + i / 2] = this.#pair(samples[i] ?? 0, samples[i + 1] ?? 0);
+  /** Takes `count` samples, an even number, from `from` on and writes half as many bytes from `to` on. */
+  encode(samples: Int16Array, from: number, count: number, bytes: Uint8Array, to: number): number {
+    for (let i = 0; i + 1 < count; i += 2)
+      bytes[to + i / 2] = this.#pair(samples[from + i] ?? 0, samples[from + i + 1] ?? 0);
+    return count / 2;
   }
 
   /** The transmit filter, then both bands. */
@@ -114,43 +117,17 @@ function limit(value: number): number {
   return value > 16383 ? 16383 : value < -16384 ? -16384 : value;
 }
 
-const wideRate = 16_000;
-const narrowRate = 8000;
-/** The longest packet that is decoded in one piece: 200 ms. */
-const maxBytes = 1600;
-
-class NarrowDecoder implements Decoder {
-  readonly #decoder = new G722Decoder();
-  readonly #resampler = new StreamResampler(wideRate, narrowRate);
-  readonly #wide = new Int16Array(2 * maxBytes);
-
-  decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number {
-    const count = Math.min(to - from, maxBytes);
-    this.#decoder.decode(bytes, from, from + count, this.#wide);
-    samples.set(this.#resampler.push(this.#wide.subarray(0, 2 * count)));
-    return count;
-  }
-}
-
-class NarrowEncoder implements Encoder {
-  readonly #encoder = new G722Encoder();
-  readonly #resampler = new StreamResampler(narrowRate, wideRate);
-
-  encode(samples: Int16Array, from: number, count: number, bytes: Uint8Array, to: number): number {
-    this.#encoder.encode(this.#resampler.push(samples.subarray(from, from + count)), 2 * count, bytes, to);
-    return count;
-  }
-}
-
 /** G.722. Its RTP clock runs at 8 kHz although it samples at 16 kHz (RFC 3551 section 4.5.2). */
 export const g722: AudioCodec<'G722'> = {
   name: 'G722',
   payloadType: 9,
   isStatic: true,
   clock: 8000,
+  rate: wideRate,
+  toldRate: wideRate,
   channels: 1,
   fmtp: null,
   packetTimes: [10, 20, 30, 40, 50, 60, 80, 100, 120],
-  openDecoder: () => new NarrowDecoder(),
-  openEncoder: () => new NarrowEncoder(),
+  openDecoder: () => new G722Decoder(),
+  openEncoder: () => new G722Encoder(),
 };

@@ -25,14 +25,14 @@ const demuxers: Record<string, string> = {
 };
 
 /**
- * Turns a file into 16-bit PCM at 8 kHz with ffmpeg, within 20 s and 128 MiB. Rejects with FileNotFoundError for an
+ * Turns a file into 16-bit PCM of this rate with ffmpeg, within 20 s and 128 MiB. Rejects with FileNotFoundError for an
  * unknown extension, a file ffmpeg cannot read, or a machine without ffmpeg.
  */
-export function transcode(path: string, extension: string): Promise<Buffer> {
+export function transcode(path: string, extension: string, rate: number): Promise<Buffer> {
   const demuxer = Object.hasOwn(demuxers, extension) ? demuxers[extension] : undefined;
   if (demuxer === undefined) return Promise.reject(new FileNotFoundError(path, 'is of an unknown format'));
   const input = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file', '-f', demuxer, '-i', `file:${path}`];
-  return collect(path, [...input, '-map', '0:a:0', '-ac', '1', '-ar', '8000', '-f', 's16le', 'pipe:1']);
+  return collect(path, [...input, '-map', '0:a:0', '-ac', '1', '-ar', String(rate), '-f', 's16le', 'pipe:1']);
 }
 
 function collect(path: string, parameters: string[]): Promise<Buffer> {

@@ -1,5 +1,3 @@
-import { sampleRate } from '../clock.ts';
-
 const zeroCrossings = 12;
 const maxPhases = 512;
 const maxKernels = 16;
@@ -13,10 +11,10 @@ export interface Kernel {
 const kernels = new Map<string, Kernel>();
 
 /**
- * The filter that brings `rate` to `target` (8 kHz by default): a windowed sinc that ends below half of the slower rate,
+ * The filter that brings `rate` to `target`: a windowed sinc that ends below half of the slower rate,
  * so that nothing folds back. Kept per pair of rates.
  */
-export function kernelFor(rate: number, target = sampleRate): Kernel {
+export function kernelFor(rate: number, target: number): Kernel {
   const key = `${rate} ${target}`;
   const known = kernels.get(key);
   if (known) return known;
@@ -52,23 +50,25 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** Reads material of any rate as 8 kHz, a portion at a time. */
+/** Reads material of any rate at another, a portion at a time. */
 export class Resampler {
   readonly #kernel: Kernel;
   readonly #rate: number;
+  readonly #target: number;
   readonly #sampleAt: (index: number) => number;
 
   /** `sampleAt` gives the input sample of an index; 0 outside of the material. */
-  constructor(rate: number, sampleAt: (index: number) => number) {
-    this.#kernel = kernelFor(rate);
+  constructor(rate: number, target: number, sampleAt: (index: number) => number) {
+    this.#kernel = kernelFor(rate, target);
     this.#rate = rate;
+    this.#target = target;
     this.#sampleAt = sampleAt;
   }
 
   /** The output sample of this index. */
   at(index: number): number {
     const { phases, half } = this.#kernel;
-    const position = (index * this.#rate) / sampleRate;
+    const position = (index * this.#rate) / this.#target;
     let whole = Math.floor(position);
     let phase = Math.round((position - whole) * phases.length);
     if (phase === phases.length) {

@@ -1,4 +1,3 @@
-import { frameSamples, sampleRate } from '../clock.ts';
 import { digitFrequencies } from '../telephone-event.ts';
 import { amplitudeOf, saturate } from '../tones.ts';
 import type { SampleReader } from './source.ts';
@@ -8,9 +7,11 @@ const maxSpec = 4096;
 const maxSections = 512;
 const maxFrequencies = 8;
 const maxSectionMs = 3_600_000;
-const ramp = 16;
+const rampMs = 2;
+/** Samples that are made at once, 20 ms at the highest rate. */
+const most = 320;
 
-/** A stretch of tone followed by silence; lengths in samples, frequencies in Hz, peak amplitude per frequency. */
+/** A stretch of tone followed by silence; lengths in samples of the rate that was asked for, frequencies in Hz, peak amplitude per frequency. */
 export interface ToneSection {
   on: number;
   off: number;
@@ -25,6 +26,7 @@ export interface ToneSpec {
 }
 
 interface Settings {
+  rate: number;
   volume: number;
   digitMs: number;
   waitMs: number;
@@ -34,23 +36,24 @@ interface Settings {
 /**
  * Reads the part of FreeSWITCH's tone language that telephony uses: `%(on,off,freq[,freq…])` in milliseconds and Hz,
  * keys as DTMF, and the settings `v=` (dBm0), `L=` (times the next tone), `d=` and `w=` (milliseconds of keys and of the
- * pause after them), `loops=` (times the whole, -1 without end), joined by `;`. Throws FileNotFoundError for anything else.
+ * pause after them), `loops=` (times the whole, -1 without end), joined by `;`. Throws FileNotFoundError for anything else,
+ * and for what no sound of this rate can hold.
  */
-export function parseTones(text: string): ToneSpec {
+export function parseTones(text: string, rate: number): ToneSpec {
   if (text.length > maxSpec) throw invalid(text);
   const spec: ToneSpec = { sections: [], loops: 1 };
-  const settings: Settings = { volume: -7, digitMs: 250, waitMs: 60, repeat: 1 };
+  const settings: Settings = { rate, volume: -7, digitMs: 250, waitMs: 60, repeat: 1 };
   for (const part of text.split(';')) for (const token of tokens(part.trim(), text)) apply(token, spec, settings, text);
   if (spec.sections.length === 0) throw invalid(text);
   return spec;
 }
 
 /** Plays a tone specification. */
-export function toneReader(text: string): SampleReader {
-  const { sections, loops } = parseTones(text);
+export function toneReader(text: string, rate: number): SampleReader {
+  const { sections, loops } = parseTones(text, rate);
   const once = sections.reduce((sum, one) => sum + one.on + one.off, 0);
   if (once === 0) throw invalid(text);
-  const player = new TonePlayer(sections, loops);
+  const player = new TonePlayer(sections, loops, rate);
   return { pull: (out, from) => player.pull(out, from), length: loops < 0 ? undefined : once * loops };
 }
 
@@ -84,31 +87,31 @@ function addSection(spec: ToneSpec, settings: Settings, section: ToneSection, te
   settings.repeat = 1;
 }
 
-function sectionOf(token: string, { volume }: Settings, text: string): ToneSection {
+function sectionOf(token: string, { volume, rate }: Settings, text: string): ToneSection {
   const numbers = token.slice(2, -1).split(',').map(Number);
   const [on = NaN, off = NaN, ...frequencies] = numbers;
   const bad = numbers.some(one => !Number.isFinite(one) || one < 0) || on > maxSectionMs || off > maxSectionMs;
-  const unheard = frequencies.length > maxFrequencies || frequencies.some(one => one >= sampleRate / 2);
+  const unheard = frequencies.length > maxFrequencies || frequencies.some(one => one >= rate / 2);
   if (bad || unheard || numbers.length < 2) throw invalid(text);
   return {
-    on: samples(on),
-    off: samples(off),
+    on: samples(on, rate),
+    off: samples(off, rate),
     frequencies: frequencies.filter(one => one > 0),
     amplitude: amplitudeOf(volume),
   };
 }
 
-function keySection(key: string, { volume, digitMs, waitMs }: Settings): ToneSection {
+function keySection(key: string, { volume, digitMs, waitMs, rate }: Settings): ToneSection {
   return {
-    on: samples(digitMs),
-    off: samples(waitMs),
+    on: samples(digitMs, rate),
+    off: samples(waitMs, rate),
     frequencies: digitFrequencies(key) ?? [],
     amplitude: amplitudeOf(volume),
   };
 }
 
-function samples(ms: number): number {
-  return Math.round((ms * sampleRate) / 1000);
+function samples(ms: number, rate: number): number {
+  return Math.round((ms * rate) / 1000);
 }
 
 function invalid(text: string): FileNotFoundError {
@@ -118,12 +121,16 @@ function invalid(text: string): FileNotFoundError {
 /** Walks through the sections. */
 class TonePlayer {
   readonly #sections: readonly ToneSection[];
-  readonly #sum = new Float64Array(frameSamples);
+  readonly #sum = new Float64Array(most);
+  readonly #rate: number;
+  readonly #ramp: number;
   #loops: number;
   #index = 0;
   #at = 0;
 
-  constructor(sections: readonly ToneSection[], loops: number) {
+  constructor(sections: readonly ToneSection[], loops: number, rate: number) {
+    this.#rate = rate;
+    this.#ramp = (rampMs * rate) / 1000;
     this.#sections = sections;
     this.#loops = loops;
   }
@@ -157,7 +164,7 @@ class TonePlayer {
   #render(section: ToneSection, out: Int16Array, from: number): number {
     const sounding = this.#at < section.on;
     const left = (sounding ? section.on : section.on + section.off) - this.#at;
-    const count = Math.min(left, out.length - from, frameSamples);
+    const count = Math.min(left, out.length - from, most);
     if (sounding) this.#sound(section, out, from, count);
     else out.fill(0, from, from + count);
     this.#at += count;
@@ -167,7 +174,7 @@ class TonePlayer {
   #sound(section: ToneSection, out: Int16Array, from: number, count: number): void {
     this.#sum.fill(0, 0, count);
     for (const frequency of section.frequencies) {
-      const step = (2 * Math.PI * frequency) / sampleRate;
+      const step = (2 * Math.PI * frequency) / this.#rate;
       for (let i = 0; i < count; i++) this.#sum[i] = (this.#sum[i] ?? 0) + Math.sin(step * (this.#at + i));
     }
     for (let i = 0; i < count; i++) {
@@ -178,6 +185,6 @@ class TonePlayer {
   /** Tones begin and end within 2 ms, without a click. */
   #edge(section: ToneSection, at: number): number {
     const distance = section.off === 0 ? at + 1 : Math.min(at + 1, section.on - at);
-    return distance >= ramp || (section.off === 0 && this.#index > 0) ? 1 : distance / ramp;
+    return distance >= this.#ramp || (section.off === 0 && this.#index > 0) ? 1 : distance / this.#ramp;
   }
 }

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { sampleRate } from '../clock.ts';
 import { expand } from '../codecs/g711.ts';
 import { transcode } from './ffmpeg.ts';
 import { Resampler } from './resample.ts';
@@ -19,29 +18,29 @@ interface Material {
   layout: PcmLayout;
 }
 
-/** Short files by path, the most recently used last: a prompt that everybody hears is read once. */
+/** Short files by path and the rate they are read at, the most recently used last: a prompt that everybody hears is read once. */
 const cache = new Map<string, { stamp: string; material: Material }>();
 let cachedBytes = 0;
 
 /**
  * Opens a file: WAV (PCM of 16 and 8 bits, A-law, µ-law, up to 64 kHz), headerless audio by extension, everything else
- * through ffmpeg. `seek` is in samples at 8 kHz. Rejects with FileNotFoundError.
+ * through ffmpeg. It is read at `rate`, in samples of which `seek` counts. Rejects with FileNotFoundError.
  */
-export async function fileReader(path: string, seek = 0): Promise<SampleReader> {
-  const { bytes, layout } = await load(path);
-  return layoutReader(bytes, layout, seek);
+export async function fileReader(path: string, rate: number, seek = 0): Promise<SampleReader> {
+  const { bytes, layout } = await load(path, rate);
+  return layoutReader(bytes, layout, rate, seek);
 }
 
-/** Reads samples that lie in memory as 8 kHz mono. */
-function layoutReader(bytes: Buffer, layout: PcmLayout, seek = 0): SampleReader {
+/** Reads samples that lie in memory as mono of this rate. */
+function layoutReader(bytes: Buffer, layout: PcmLayout, rate: number, seek = 0): SampleReader {
   const sampleAt = monoReader(bytes, layout);
   const frames = Math.floor((layout.end - layout.start) / (sampleBytes(layout.encoding) * layout.channels));
-  const total = Math.floor((frames * sampleRate) / layout.rate);
+  const total = Math.floor((frames * rate) / layout.rate);
   const start = Math.min(total, Math.max(0, Math.floor(seek)));
   const resampler =
-    layout.rate === sampleRate
+    layout.rate === rate
       ? null
-      : new Resampler(layout.rate, index => (index < 0 || index >= frames ? 0 : sampleAt(index)));
+      : new Resampler(layout.rate, rate, index => (index < 0 || index >= frames ? 0 : sampleAt(index)));
   let at = start;
   const pull = (out: Int16Array, from: number): number => {
     const count = Math.min(out.length - from, total - at);
@@ -76,42 +75,43 @@ function clamp(sample: number): number {
   return sample > 32767 ? 32767 : sample < -32768 ? -32768 : sample;
 }
 
-async function load(path: string): Promise<Material> {
+async function load(path: string, rate: number): Promise<Material> {
   const facts = await stat(path).catch(() => null); // whatever keeps us from looking, the file is not there for us
   if (!facts?.isFile()) throw new FileNotFoundError(path);
   if (facts.size > maxFile) throw new FileNotFoundError(path, `is larger than ${maxFile} bytes`);
   const stamp = `${facts.mtimeMs} ${facts.size}`;
-  const known = cache.get(path);
-  if (known?.stamp === stamp) return touch(path, known);
-  const material = await read(path);
-  remember(path, stamp, material);
+  const key = `${rate} ${path}`;
+  const known = cache.get(key);
+  if (known?.stamp === stamp) return touch(key, known);
+  const material = await read(path, rate);
+  remember(key, stamp, material);
   return material;
 }
 
-async function read(path: string): Promise<Material> {
+async function read(path: string, rate: number): Promise<Material> {
   const extension = extname(path).toLowerCase();
   const bytes = await readFile(path).catch((error: Error) => {
     throw new FileNotFoundError(path, error.message);
   });
   const layout = parseWav(bytes) ?? headerlessLayout(extension, bytes.length);
   if (layout) return { bytes, layout };
-  const pcm = await transcode(path, extension);
+  const pcm = await transcode(path, extension, rate);
   return {
     bytes: pcm,
-    layout: { encoding: 'pcm16', rate: sampleRate, channels: 1, start: 0, end: pcm.length - (pcm.length % 2) },
+    layout: { encoding: 'pcm16', rate, channels: 1, start: 0, end: pcm.length - (pcm.length % 2) },
   };
 }
 
-function touch(path: string, entry: { stamp: string; material: Material }): Material {
-  cache.delete(path);
-  cache.set(path, entry);
+function touch(key: string, entry: { stamp: string; material: Material }): Material {
+  cache.delete(key);
+  cache.set(key, entry);
   return entry.material;
 }
 
-function remember(path: string, stamp: string, material: Material): void {
-  forget(path);
+function remember(key: string, stamp: string, material: Material): void {
+  forget(key);
   if (material.bytes.length > cachedFile) return;
-  cache.set(path, { stamp, material });
+  cache.set(key, { stamp, material });
   cachedBytes += material.bytes.length;
   for (const oldest of cache.keys()) {
     if (cachedBytes <= cacheBudget) break;
@@ -119,9 +119,9 @@ function remember(path: string, stamp: string, material: Material): void {
   }
 }
 
-function forget(path: string): void {
-  const entry = cache.get(path);
+function forget(key: string): void {
+  const entry = cache.get(key);
   if (!entry) return;
   cachedBytes -= entry.material.bytes.length;
-  cache.delete(path);
+  cache.delete(key);
 }

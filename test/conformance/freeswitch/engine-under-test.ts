@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { Engine } from '../../../engine/index.ts';
 import { startEngine } from '../../../engine/index.ts';
 import { channelsOf, ownServers, type OwnServers } from '../../support/own-servers.ts';
+import type { PeerCodec } from './rtp-peer.ts';
 import { RtpPeer } from './rtp-peer.ts';
 
 const require = createRequire(import.meta.url);
@@ -157,9 +158,9 @@ export class EngineUnderTest {
     return { address: '127.0.0.1', port: engine.eventSocketPort, secret: word, listenAddress: '127.0.0.1' };
   }
 
-  /** A telephone, on this address of the machine, and the endpoint that speaks with it. */
-  async call(options: object = {}, host?: string): Promise<{ endpoint: Endpoint; peer: RtpPeer }> {
-    const peer = await this.peer(host);
+  /** A telephone, on this address of the machine and with this codec (PCMU), and the endpoint that speaks with it. */
+  async call(options: object = {}, host?: string, codec?: PeerCodec): Promise<{ endpoint: Endpoint; peer: RtpPeer }> {
+    const peer = await this.peer(host, codec);
     const endpoint = await this.media.createEndpoint({ remoteSdp: peer.sdp(), ...options });
     this.endpoints.push(endpoint);
     endpoint.conn.socket.setNoDelay(true);
@@ -169,8 +170,8 @@ export class EngineUnderTest {
     return { endpoint, peer };
   }
 
-  async peer(host?: string): Promise<RtpPeer> {
-    const peer = await RtpPeer.open(host);
+  async peer(host?: string, codec?: PeerCodec): Promise<RtpPeer> {
+    const peer = await RtpPeer.open(host, codec);
     this.peers.push(peer);
     return peer;
   }

@@ -5,7 +5,18 @@ import { once } from 'node:events';
 import { RtpHeader, SrtpSession } from 'werift';
 
 const frameMs = 20;
-const samples = 160;
+
+/** What a telephone speaks: payload bytes of 20 ms to samples of its rate, and back. */
+export interface PeerCodec {
+  payloadType: number;
+  /** As its rtpmap has it. */
+  encoding: string;
+  /** Ticks of its RTP clock in a second. */
+  clock: number;
+  rate: number;
+  encode(samples: Int16Array): Buffer;
+  decode(payload: Buffer): Int16Array;
+}
 
 /** µ-law of one 16-bit sample; written out here so that the test shares no codec with the engine. */
 function muLaw(sample: number): number {
@@ -22,12 +33,21 @@ function linear(byte: number): number {
   return value & 0x80 ? -magnitude : magnitude;
 }
 
+const pcmu: PeerCodec = {
+  payloadType: 0,
+  encoding: 'PCMU/8000',
+  clock: 8000,
+  rate: 8000,
+  encode: samples => Buffer.from(Uint8Array.from(samples, muLaw)),
+  decode: payload => Int16Array.from(payload, linear),
+};
+
 interface Heard {
   at: number;
   samples: Int16Array;
 }
 
-/** A telephone's RTP, PCMU only: says tones, presses keys, and tells which tones it heard. */
+/** A telephone's RTP, PCMU or another codec: says tones, presses keys, and tells which tones it heard. */
 export class RtpPeer {
   readonly heard: Heard[] = [];
   /** Telephone-events received, one per timestamp: the key's event code. */
@@ -45,6 +65,7 @@ export class RtpPeer {
   srtp: SrtpSession | null = null;
   readonly #material = randomBytes(30);
   readonly #host: string;
+  readonly #codec: PeerCodec;
   readonly #socket: Socket;
   #timer: NodeJS.Timeout | null = null;
   #sequence = 1000;
@@ -52,14 +73,15 @@ export class RtpPeer {
   #phase = 0;
   #next = 0;
 
-  private constructor(host: string) {
+  private constructor(host: string, codec: PeerCodec) {
     this.#host = host;
+    this.#codec = codec;
     this.#socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   }
 
   /** A telephone on an address of this machine, which it speaks to also. */
-  static async open(host = '127.0.0.1'): Promise<RtpPeer> {
-    const peer = new RtpPeer(host);
+  static async open(host = '127.0.0.1', codec = pcmu): Promise<RtpPeer> {
+    const peer = new RtpPeer(host, codec);
     peer.#socket.bind(0, host);
     await once(peer.#socket, 'listening');
     peer.port = peer.#socket.address().port;
@@ -83,10 +105,13 @@ export class RtpPeer {
       's=-',
       `c=${network}`,
       't=0 0',
-      `m=audio ${this.port} RTP/AVP 0 8 101`,
-      'a=rtpmap:0 PCMU/8000',
-      'a=rtpmap:8 PCMA/8000',
-      'a=rtpmap:101 telephone-event/8000',
+      ...(this.#codec === pcmu
+        ? [`m=audio ${this.port} RTP/AVP 0 8 101`, 'a=rtpmap:0 PCMU/8000', 'a=rtpmap:8 PCMA/8000']
+        : [
+            `m=audio ${this.port} RTP/AVP ${this.#codec.payloadType} 101`,
+            `a=rtpmap:${this.#codec.payloadType} ${this.#codec.encoding}`,
+          ]),
+      `a=rtpmap:101 telephone-event/${this.#codec.clock}`,
       'a=fmtp:101 0-15',
       'a=ptime:20',
       `a=${direction}`,
@@ -176,9 +201,11 @@ export class RtpPeer {
     const wanted = Math.ceil(ms / frameMs);
     const frames = this.heard.slice(-wanted);
     if (frames.length < wanted) return 0;
+    const { rate } = this.#codec;
+    const samples = (rate * frameMs) / 1000;
     const all = new Int16Array(wanted * samples);
     frames.forEach((frame, at) => all.set(frame.samples, at * samples));
-    return level(all, frequency);
+    return level(all, frequency, rate);
   }
 
   /** The loudest sample heard so far. */
@@ -192,18 +219,20 @@ export class RtpPeer {
   #tick(): void {
     while (performance.now() >= this.#next) {
       this.#next += frameMs;
-      this.#timestamp += samples;
-      if (this.saying !== null && this.remotePort > 0) this.#send(0, this.#timestamp, this.#frame(this.saying), false);
+      this.#timestamp += (this.#codec.clock * frameMs) / 1000;
+      if (this.saying !== null && this.remotePort > 0)
+        this.#send(this.#codec.payloadType, this.#timestamp, this.#frame(this.saying), false);
     }
   }
 
   #frame(frequency: number): Buffer {
-    const payload = Buffer.alloc(samples);
-    for (let at = 0; at < samples; at += 1) {
-      this.#phase += (2 * Math.PI * frequency) / 8000;
-      payload[at] = muLaw(frequency === 0 ? 0 : Math.round(this.peak * Math.sin(this.#phase)));
+    const { rate } = this.#codec;
+    const samples = new Int16Array((rate * frameMs) / 1000);
+    for (let at = 0; at < samples.length; at += 1) {
+      this.#phase += (2 * Math.PI * frequency) / rate;
+      samples[at] = frequency === 0 ? 0 : Math.round(this.peak * Math.sin(this.#phase));
     }
-    return payload;
+    return this.#codec.encode(samples);
   }
 
   #send(payloadType: number, timestamp: number, payload: Buffer, marker: boolean): void {
@@ -224,7 +253,8 @@ export class RtpPeer {
     const type = (packet[1] ?? 0) & 0x7f;
     this.packets += 1;
     if (type === 101) this.events.set(packet.readUInt32BE(4), packet[12] ?? -1);
-    if (type === 0) this.heard.push({ at: performance.now(), samples: Int16Array.from(packet.subarray(12), linear) });
+    if (type === this.#codec.payloadType)
+      this.heard.push({ at: performance.now(), samples: this.#codec.decode(packet.subarray(12)) });
     if (this.heard.length > 3000) this.heard.splice(0, 1000);
   }
 }
@@ -233,8 +263,8 @@ export class RtpPeer {
 export const frequencies = [350, 440, 600, 700, 850, 1000, 1200, 1500];
 
 /** Amplitude of one frequency (Goertzel). */
-function level(audio: Int16Array, frequency: number): number {
-  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / 8000);
+function level(audio: Int16Array, frequency: number, rate: number): number {
+  const coefficient = 2 * Math.cos((2 * Math.PI * frequency) / rate);
   let before = 0;
   let last = 0;
   for (const sample of audio) [before, last] = [last, sample + coefficient * last - before];

@@ -135,7 +135,7 @@ describe('a streamed voice', () => {
   const frame = new Int16Array(160);
   const voiceAt = (rate: number): { voice: StreamedVoice; told: string[] } => {
     const told: string[] = [];
-    const voice = new StreamedVoice(rate, {
+    const voice = new StreamedVoice(rate, 8000, {
       begins: () => told.push('begins'),
       mark: (name, end) => told.push(`${name} ${end}`),
       overrun: () => told.push('overrun'),

@@ -27,7 +27,7 @@ function bytesOf(pcm: Int16Array): Buffer {
 describe('G.722', () => {
   const pcm = speechLike();
   const coded = Buffer.alloc(samples / 2);
-  new G722Encoder().encode(pcm, samples, coded, 0);
+  new G722Encoder().encode(pcm, 0, samples, coded, 0);
 
   it('encodes bit by bit as ffmpeg does', () => {
     const theirs = ffmpeg([...raw, '-i', 'pipe:0', '-c:a', 'g722', '-f', 'g722', 'pipe:1'], bytesOf(pcm));

@@ -106,7 +106,7 @@ describe('tone_stream', () => {
   }
 
   it('is parsed into sections', () => {
-    const { sections, loops } = parseTones('%(2000,4000,440,480);loops=4');
+    const { sections, loops } = parseTones('%(2000,4000,440,480);loops=4', 8000);
     assert.deepEqual(
       [sections[0]?.on, sections[0]?.off, sections[0]?.frequencies, loops],
       [16_000, 32_000, [440, 480], 4],
