@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 
 interface Refusal {
   error: { reason: string; message: string };
@@ -33,14 +32,7 @@ describe('a call placed through the API', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   for (const [digit, hz] of Object.entries(TONES)) {
     it(`rings the phone, speaks, and answers key ${digit} with ${hz} Hz before it hangs up`, async () => {

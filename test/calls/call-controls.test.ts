@@ -1,9 +1,8 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
-import { sharedStack } from '../support/stack.ts';
 
 const tone = (hz: number, ms = 20_000) => ({
   type: 'play',
@@ -20,14 +19,7 @@ describe('what the API does to the sound of a call', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   const control = async (method: string, id: string, what: string, body?: unknown): Promise<void> => {
     const answer = await office.stack.api(method, `/calls/${id}/${what}`, body);

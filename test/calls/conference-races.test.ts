@@ -1,9 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
-import { sharedStack } from '../support/stack.ts';
 
 /** Milliseconds by which one of two comes before the other; each round takes its own. */
 const later = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)));
@@ -15,15 +14,9 @@ describe('a conference when two things happen in the same instant', function () 
   let office: Office;
   let rooms: Rooms;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-    rooms = new Rooms(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-    rooms = new Rooms(office);
+  withOffice(opened => {
+    office = opened;
+    rooms = new Rooms(opened);
   });
 
   /** Everybody is out, and the record of each says so. */

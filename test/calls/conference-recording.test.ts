@@ -8,9 +8,9 @@ import type { Recording } from '#contract/recording';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { parseWav } from '../../scripts/phone/wav.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
-import { type ApiAnswer, sharedStack } from '../support/stack.ts';
+import { type ApiAnswer } from '../support/stack.ts';
 
 interface Playfile {
   filename: string;
@@ -41,15 +41,9 @@ describe('a conference that is recorded', function () {
   let office: Office;
   let rooms: Rooms;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-    rooms = new Rooms(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-    rooms = new Rooms(office);
+  withOffice(opened => {
+    office = opened;
+    rooms = new Rooms(opened);
   });
 
   const recordingOf = async (id: string): Promise<Recording> =>

@@ -4,9 +4,8 @@ import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { MediaClient, type Refused, toneFrames } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
-import { sharedStack } from '../support/stack.ts';
 
 const samplesIn = (frames: Buffer[]): Int16Array => {
   const bytes = Buffer.concat(frames);
@@ -22,15 +21,9 @@ describe('a media stream of a conference', function () {
   let office: Office;
   let rooms: Rooms;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-    rooms = new Rooms(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-    rooms = new Rooms(office);
+  withOffice(opened => {
+    office = opened;
+    rooms = new Rooms(opened);
   });
 
   const streamOf = (id: string, encapsulation: string): Promise<MediaClient> =>

@@ -5,24 +5,17 @@ import { newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
 import { Commands } from '../../control-api/commands.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { Rooms, tone } from '../support/rooms.ts';
-import { sharedStack } from '../support/stack.ts';
 
 describe('a conference', function () {
   this.timeout(60_000);
   let office: Office;
   let rooms: Rooms;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-    rooms = new Rooms(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-    rooms = new Rooms(office);
+  withOffice(opened => {
+    office = opened;
+    rooms = new Rooms(opened);
   });
 
   it('three phones hear exactly the other two, and whoever leaves is heard no more', async () => {

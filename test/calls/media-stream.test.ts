@@ -3,9 +3,8 @@ import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { MediaClient, toneFrames } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
-import { sharedStack } from '../support/stack.ts';
 
 const waiting = [{ type: 'sleep', option: { duration: 60_000 } }];
 const samplesIn = (frames: Buffer[]): Int16Array => {
@@ -19,14 +18,7 @@ describe('a media stream of a call', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   const called = async (tone?: number): Promise<{ id: string; incoming: PhoneCall }> => {
     const phone = await office.registered('1001', tone ? { tone } : {});

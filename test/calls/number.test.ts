@@ -1,20 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 
 describe('a phone dials the virtual number', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   it('walks the welcome flow: is greeted, presses a key, hears its own tone come back', async () => {
     const phone = await office.registered('1001', { tone: 620 });

@@ -1,20 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 
 describe('one phone dials another', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   for (const who of ['caller', 'callee'] as const) {
     it(`each hears the other and nothing else, and the ${who} hangs up for both`, async () => {

@@ -9,9 +9,9 @@ import { EMPTY_ID } from '#contract/ids';
 import { findTones } from '../../scripts/phone/tones.ts';
 import { parseWav } from '../../scripts/phone/wav.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
-import { sharedStack, type ApiAnswer } from '../support/stack.ts';
+import { type ApiAnswer } from '../support/stack.ts';
 
 /** Hz: what the party says, and what it hears. */
 const SAID = 600;
@@ -48,14 +48,7 @@ describe('a call that is recorded', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   const post = (path: string, body?: unknown): Promise<ApiAnswer<Call>> => office.stack.api<Call>('POST', path, body);
   const start = (call: Call, options: Record<string, unknown> = {}, spelling = '_'): Promise<ApiAnswer<Call>> =>

@@ -6,10 +6,9 @@ import type { Contact, Registration, ShownContact } from '#contract/registration
 import { engineOnly } from '../support/engine-only.ts';
 import { eventually } from '../support/eventually.ts';
 import type { SipHeader } from '../../scripts/phone/sip-message.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office, type PhoneAccount } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { ownServers } from '../support/own-servers.ts';
-import { sharedStack } from '../support/stack.ts';
 
 type Extension = Registration & { id: string; extension: string; tm_create: string };
 
@@ -32,14 +31,7 @@ describe('phones register', function () {
   this.timeout(30_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   for (const algorithm of ['MD5', 'SHA-256']) {
     it(`with ${algorithm}`, async () => {
@@ -277,6 +269,20 @@ describe('phones register', function () {
       actions: [],
     });
     assert.equal(status, 400);
+  });
+
+  it('and are forgotten when their extension is deleted; the event names the request that did it', async () => {
+    const heard = await office.listen();
+    const given = { extension: '1099', password: 'secret-1099' };
+    const { body } = await office.stack.api<PhoneAccount & { id: string }>('POST', '/extensions', given);
+    const phone = await office.phoneOf({ ...body, password: given.password });
+    await phone.register();
+    await phonesTold(heard, 1);
+    const { headers } = await office.stack.api('DELETE', `/extensions/${body.id}`);
+    const [came, went] = await phonesTold(heard, 2);
+    assert(came && went);
+    assert.deepEqual([went.event_type, went.data['reason']], ['extension_unregistered', 'extension_deleted']);
+    assert.deepEqual([came.request_id, went.request_id], ['', headers.get('x-request-id')]);
   });
 
   it('an unknown user is told the same as one with a wrong password', async () => {

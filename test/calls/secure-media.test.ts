@@ -1,11 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly } from '../support/engine-only.ts';
 import { browserAudio } from '../support/browser-audio.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { srtpAudio } from '../support/srtp-audio.ts';
-import { sharedStack } from '../support/stack.ts';
 
 /** How long keys and paths may take on a busy machine. */
 const PATIENCE = { within_ms: 12_000 };
@@ -16,14 +15,7 @@ describe('a phone with encrypted media', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   const kinds = [
     { name: 'a browser over WSS', transport: 'wss', audio: browserAudio, protocol: 'UDP/TLS/RTP/SAVPF' },

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 
 interface SipMessage {
@@ -35,14 +34,7 @@ describe('the timeline of a call', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   /** The analysis once the last message of the leg has been reported. */
   const analysis = (callId: string, last: (all: SipMessage[]) => boolean): Promise<Analysis> =>

@@ -8,7 +8,7 @@ import type { EventMessage } from '#contract/events';
 import { keys } from '#contract/keys';
 import { eventually } from './eventually.ts';
 import { TestPhone, type TestPhoneOptions } from './phone.ts';
-import type { Stack } from './stack.ts';
+import { sharedStack, type Stack } from './stack.ts';
 
 /** What a phone needs to be an extension. */
 export interface PhoneAccount {
@@ -16,6 +16,20 @@ export interface PhoneAccount {
   password: string;
   domain_name: string;
 }
+
+/**
+ * Gives each test of a describe a new office on the shared stack, and closes it behind the test, which fails when it left
+ * anything behind.
+ * @param opened takes the office, and makes what belongs to it
+ */
+export const withOffice = (opened: (office: Office) => void): void => {
+  let office: Office;
+  beforeEach(async () => opened((office = new Office(await sharedStack()))));
+  afterEach(async () => {
+    await office.close();
+    await office.nothingLeft();
+  });
+};
 
 /** The phones of one small office on a stack, and eyes on what the platform says about their calls. */
 export class Office {
