@@ -130,6 +130,8 @@ export interface Notice {
   resource_id: string;
   timestamp: Timestamp;
   data: Record<string, unknown>;
+  /** The request that caused it, or empty. */
+  request_id: string;
 }
 
 export type LiveEventType<K extends LiveKind = LiveKind> = (typeof LIVE_EVENTS)[K][number];

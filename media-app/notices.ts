@@ -12,9 +12,12 @@ export class Notices {
     this.#redis = redis;
   }
 
-  /** Resolves once Redis holds the notice. */
-  async tell(notice: Pick<Notice, 'customer_id' | 'event_type' | 'resource' | 'resource_id' | 'data'>): Promise<void> {
-    const entry: Notice = { kind: 'notice', id: newId(), timestamp: timestamp(), ...notice };
+  /**
+   * Resolves once Redis holds the notice.
+   * @param requestId the API request that caused it; empty when none did
+   */
+  async tell(notice: Omit<Notice, 'kind' | 'id' | 'timestamp' | 'request_id'>, requestId = ''): Promise<void> {
+    const entry: Notice = { kind: 'notice', id: newId(), timestamp: timestamp(), ...notice, request_id: requestId };
     await this.#redis.xadd(keys.stream, '*', 'entry', JSON.stringify(entry));
   }
 }

@@ -46,6 +46,7 @@ const noticeSchema = z.object({
   resource_id: z.uuid(),
   timestamp: moment,
   data: z.record(z.string(), z.unknown()),
+  request_id: z.string().default(''), // nodes of before did not say it
 });
 export type NoticeEntry = z.infer<typeof noticeSchema>;
 

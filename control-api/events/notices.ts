@@ -20,6 +20,5 @@ export const wholeNotices = async (client: pg.Client, notices: NoticeEntry[]): P
   return notices.map(({ kind: _kind, ...event }) => ({
     ...event,
     data: { ...records.get(event.resource_id), ...event.data },
-    request_id: '',
   }));
 };

@@ -44,6 +44,8 @@ export interface Edit {
   drop?: { contact: Contact; reason: UnregisterReason }[];
   /** A phone of the extension spoke just now. */
   heard?: boolean;
+  /** The API request that caused it. */
+  request_id?: string;
 }
 
 /** Decides on the live contacts of an extension, oldest first. It may be asked again, when somebody was faster. */
@@ -90,7 +92,7 @@ export class Contacts {
       const now = Date.now();
       const stored = await this.#redis.hgetall(keys.contacts(extensionId));
       const live = liveContacts(Object.values(stored), now);
-      const { save = [], drop = [], heard = false } = decide(live);
+      const { save = [], drop = [], heard = false, request_id = '' } = decide(live);
       const expired = Object.values(stored)
         .map(text => JSON.parse(text) as Contact)
         .filter(one => one.expires_at <= now);
@@ -102,7 +104,7 @@ export class Contacts {
         gone.map(({ contact }) => bindingOf(contact)),
       );
       const seen = heard ? now : Number(await this.#redis.hget(keys.extensionsSeen, extensionId));
-      if (await this.#commit(extensionId, { stored, live, save, gone, after, heard, seen })) return after;
+      if (await this.#commit(extensionId, { stored, live, save, gone, after, heard, seen, request_id })) return after;
     }
     throw new Error('the contacts of the extension change too fast');
   }
@@ -128,9 +130,9 @@ export class Contacts {
     return (await this.#drop(extensionId, reason, same)) > 0;
   }
 
-  /** A deleted extension is registered nowhere, and was never seen. */
-  async clear(extensionId: string): Promise<void> {
-    await this.#drop(extensionId, 'extension_deleted', () => true);
+  /** An extension that the API request deleted is registered nowhere, and was never seen. */
+  async clear(extensionId: string, requestId = ''): Promise<void> {
+    await this.#drop(extensionId, 'extension_deleted', () => true, requestId);
     await this.#redis.hdel(keys.extensionsSeen, extensionId);
   }
 
@@ -148,12 +150,17 @@ export class Contacts {
     if (pairs.length) await this.#redis.hset(keys.extensionsSeen, ...pairs);
   }
 
-  async #drop(extensionId: string, reason: UnregisterReason, which: (one: Contact) => boolean): Promise<number> {
+  async #drop(
+    extensionId: string,
+    reason: UnregisterReason,
+    which: (one: Contact) => boolean,
+    request_id = '',
+  ): Promise<number> {
     let count = 0;
     await this.change(extensionId, live => {
       const drop = live.filter(which).map(contact => ({ contact, reason }));
       count = drop.length;
-      return { drop };
+      return { drop, request_id };
     });
     return count;
   }
@@ -166,14 +173,15 @@ export class Contacts {
 
   async #commit(
     extensionId: string,
-    { stored, live, save, gone, after, heard, seen }: Settled & { stored: Record<string, string>; heard: boolean },
+    { stored, heard, ...settled }: Settled & { stored: Record<string, string>; heard: boolean },
   ): Promise<boolean> {
+    const { save, gone, seen } = settled;
     const [first] = save;
     const change = {
       expected: stored,
       save: save.map(one => this.#toSave(one, Date.now())),
       drop: gone.map(({ contact }) => bindingOf(contact)),
-      told: noticesOf(extensionId, { live, save, gone, after, seen }).map(notice => JSON.stringify(notice)),
+      told: noticesOf(extensionId, settled).map(notice => JSON.stringify(notice)),
       seen: heard ? seen : 0,
       sip_server: first?.sip_server ?? '',
       connection_ends: first && first.source.transport !== 'udp' ? Math.max(...save.map(one => one.expires_at)) : 0,
@@ -212,6 +220,8 @@ interface Settled {
   after: Contact[];
   /** When a phone of the extension was heard of last. */
   seen: number;
+  /** The API request that caused it, or empty. */
+  request_id: string;
 }
 
 /** The contacts saved and dropped, and the oldest that must give way to them. */
@@ -224,7 +234,7 @@ export const withRoom = (live: Contact[], wanted: Contact[], drop: NonNullable<E
 };
 
 /** One event for each contact that came or went; a refreshed one tells nothing. */
-const noticesOf = (extensionId: string, { live, save, gone, after, seen }: Settled): Notice[] => {
+const noticesOf = (extensionId: string, { live, save, gone, after, seen, request_id }: Settled): Notice[] => {
   const known = new Set(live.map(bindingOf));
   const registration = registrationOf(after, seen);
   const came = save
@@ -233,7 +243,7 @@ const noticesOf = (extensionId: string, { live, save, gone, after, seen }: Settl
   const went = gone.map(({ contact, reason }) =>
     notice('extension_unregistered', extensionId, contact, { ...registration, reason }),
   );
-  return [...went, ...came];
+  return [...went, ...came].map(one => ({ ...one, request_id }));
 };
 
 const notice = (
@@ -241,7 +251,7 @@ const notice = (
   extensionId: string,
   contact: Contact,
   facts: Registration & { reason?: UnregisterReason },
-): Notice => ({
+): Omit<Notice, 'request_id'> => ({
   kind: 'notice',
   id: newId(),
   customer_id: contact.customer_id,

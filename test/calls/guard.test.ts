@@ -175,6 +175,8 @@ describe('the guard', function () {
     const told = () => heard.filter(event => event.data['id'] === made.body.id).map(event => event.event_type);
     await eventually('both events', told, types => types.length === 2);
     assert.deepEqual(told(), ['ban_created', 'ban_deleted']);
+    const requests = heard.filter(event => event.data['id'] === made.body.id).map(event => event.request_id);
+    assert(requests[0] && requests[1] && requests[0] !== requests[1], `by the requests ${requests.join(' and ')}`);
   });
 
   it('a ban ends by itself', async () => {

@@ -100,17 +100,17 @@ export class Guard {
     this.#parts.bans.know(source).catch((error: unknown) => this.#complain(error));
   }
 
-  /** Bans a source for whoever runs the platform; undefined when it is banned already. */
-  async ban(address: string, detail: string, durationMs: number): Promise<Ban | undefined> {
+  /** Bans a source for whoever runs the platform and asked by this request; undefined when it is banned already. */
+  async ban(address: string, detail: string, durationMs: number, requestId: string): Promise<Ban | undefined> {
     const ban = await this.#parts.bans.add(address, detail, durationMs);
-    if (ban) await this.#banHas(ban, 'ban_created', 'banned');
+    if (ban) await this.#banHas(ban, 'ban_created', 'banned', requestId);
     return ban;
   }
 
-  /** Lifts a ban; undefined when there is none of this id. */
-  async lift(id: string): Promise<Ban | undefined> {
+  /** Lifts a ban for whoever asked by this request; undefined when there is none of this id. */
+  async lift(id: string, requestId: string): Promise<Ban | undefined> {
     const ban = await this.#parts.bans.lift(id);
-    if (ban) await this.#banHas(ban, 'ban_deleted', 'ban lifted');
+    if (ban) await this.#banHas(ban, 'ban_deleted', 'ban lifted', requestId);
     return ban;
   }
 
@@ -122,14 +122,14 @@ export class Guard {
       .catch((error: unknown) => this.#complain(error));
   }
 
-  async #banHas(ban: Ban, event_type: NoticeEventType, what: string): Promise<void> {
+  async #banHas(ban: Ban, event_type: NoticeEventType, what: string, requestId?: string): Promise<void> {
     if (event_type === 'ban_created') this.#banned.add(ban.source);
     else this.#banned.delete(ban.source);
     this.#parts.log.warn({ ban_id: ban.id, source: ban.source, reason: ban.reason, detail: ban.detail }, what);
     const home = await this.#parts.directory.homeCustomer();
     if (!home) return;
     const about = { customer_id: home.id, resource: 'ban', resource_id: ban.id } as const;
-    await this.#parts.notices.tell({ ...about, event_type, data: { ...ban } });
+    await this.#parts.notices.tell({ ...about, event_type, data: { ...ban } }, requestId);
   }
 
   #isKnown(source: string): boolean {
