@@ -26,6 +26,8 @@ const PROGRAMS: readonly Program[] = [
 /** What tests need besides. */
 export const TEST_PROGRAMS: readonly Program[] = [
   { program: 'sipp', package: 'sip-tester', purpose: 'scenarios of SIP races' },
+  { program: 'baresip', package: 'baresip-core', purpose: 'a phone that others wrote' },
+  { program: 'linphonec', package: 'linphone-cli', purpose: 'another' },
 ];
 
 /** The path of a program, or `undefined` when it is not installed. */

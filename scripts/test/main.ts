@@ -92,7 +92,14 @@ const SECONDS: Record<string, number> = {
     'carrier-out': 13,
     refer: 13,
   },
-  ...{ 'conference-recording': 12, 'early-media': 10, groupcalls: 10, guard: 9, 'external-media': 8 },
+  ...{
+    'foreign-phones': 16,
+    'conference-recording': 12,
+    'early-media': 10,
+    groupcalls: 10,
+    guard: 9,
+    'external-media': 8,
+  },
   ...{ start: 40, 'two-nodes': 30, stores: 20, killed: 18, 'every-state': 18 },
 };
 const secondsOf = (file: string): number => SECONDS[basename(file, '.test.ts')] ?? 3;
