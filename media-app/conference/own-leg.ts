@@ -47,7 +47,8 @@ export class OwnLeg {
       if (this.#speaks) ({ near: this.#far, far: this.#seat } = await openLink(this.#media, server, server));
       else this.#seat = await this.#media.createEndpoint(undefined, server);
       if (this.#closed) throw new Error('closed before it was open');
-      const { left } = await this.#bridge.seat(this.#seat, this.#speaks ? ['ghost'] : ['ghost', 'mute']);
+      // FreeSWITCH does not mix what one says who is alone; a ghost is no company to it, what a conference is streamed to is.
+      const { left } = await this.#bridge.seat(this.#seat, this.#speaks ? [] : ['ghost', 'mute']);
       void left.finally(() => this.#left.resolve());
       if (this.#closed) throw new Error('closed before it was open');
     } catch (error) {

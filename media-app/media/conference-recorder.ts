@@ -1,5 +1,6 @@
 import type { Endpoint, EslEvent } from 'drachtio-fsmrf';
 import { stripLineBreaks } from '#contract/address';
+import { deferred } from '../deferred.ts';
 import { MAINTENANCE } from './conference.ts';
 import { withDeadline } from './deadline.ts';
 import { inQuotes } from './in-quotes.ts';
@@ -9,8 +10,9 @@ const COMMAND_DEADLINE_MS = 5000;
 const FLUSH_MS = 1000;
 
 /**
- * Records a conference to a mono file, through a leg that sits in it. The media server says that it stops before the file is
- * whole, so its event is waited for; a connection hears of a conference without a channel only by a filter.
+ * Records a conference to a mono file, through a leg that sits in it. The media server says that it records before the file is
+ * there, and that it stops before the file is whole, so its events are waited for; a connection hears of a conference without
+ * a channel only by a filter.
  */
 export class ConferenceRecorder {
   readonly #endpoint: Endpoint;
@@ -21,26 +23,36 @@ export class ConferenceRecorder {
     this.#name = name;
   }
 
-  /** Starts to record. Rejects when the media server does not. */
+  /** Starts to record; resolves when the file is open. Rejects when the media server does not. */
   async start(file: string): Promise<void> {
     this.#endpoint.conn?.filter('Conference-Name', this.#name);
-    const answer = await this.#order('start', file);
-    if (!answer.includes('Record file')) throw new Error(`the media server answered ${answer.trim()}`);
+    await this.#hearing('start-recording', file, async opened => {
+      const answer = await this.#order('start', file);
+      if (!answer.includes('Record file')) throw new Error(`the media server answered ${answer.trim()}`);
+      const reason = (await withDeadline(opened, COMMAND_DEADLINE_MS, 'the file of the recording')).getHeader('Error');
+      if (reason) throw new Error(`the media server does not record: ${reason}`);
+    });
   }
 
   /** Stops; resolves when the file is whole. Rejects when the media server does not say so in time. */
-  async stop(file: string): Promise<void> {
-    const { conn } = this.#endpoint;
-    let whole: () => void = () => undefined;
-    const stopped = new Promise<void>(resolve => (whole = resolve));
-    const hear = (event: EslEvent) => {
-      if (event.getHeader('Action') === 'stop-recording' && event.getHeader('Path') === file) whole();
-    };
-    conn?.on(MAINTENANCE, hear);
-    try {
+  stop(file: string): Promise<void> {
+    return this.#hearing('stop-recording', file, async stopped => {
       const answer = await this.#order('stop', file);
       if (answer.startsWith('-ERR')) return; // it had ended by itself
       await withDeadline(stopped, FLUSH_MS, 'the end of the recording');
+    });
+  }
+
+  /** Does something while listening for what the media server says afterwards of a file. */
+  async #hearing(action: string, file: string, run: (told: Promise<EslEvent>) => Promise<void>): Promise<void> {
+    const { conn } = this.#endpoint;
+    const told = deferred<EslEvent>();
+    const hear = (event: EslEvent) => {
+      if (event.getHeader('Action') === action && event.getHeader('Path') === file) told.resolve(event);
+    };
+    conn?.on(MAINTENANCE, hear);
+    try {
+      await run(told.promise);
     } finally {
       conn?.removeListener(MAINTENANCE, hear);
     }

@@ -4,6 +4,7 @@ import { stripLineBreaks } from '#contract/address';
 import type { MediaFacts } from '#contract/timeline';
 import type { Log } from '#process/log';
 import { deferred } from '../deferred.ts';
+import { Applications } from './applications.ts';
 import { type ForkRequest, startFork } from './audio-fork.ts';
 import { ConferenceSeat } from './conference.ts';
 import { ConferenceRecorder } from './conference-recorder.ts';
@@ -11,7 +12,7 @@ import { withDeadline } from './deadline.ts';
 import { mediaFacts } from './media-facts.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { inQuotes } from './in-quotes.ts';
-import { unnamed } from './sdp.ts';
+import { knowsTelephoneEvent, unnamed } from './sdp.ts';
 import { closeLink, type MediaLink } from './link.ts';
 
 export type { ForkMix } from './audio-fork.ts';
@@ -38,6 +39,7 @@ export class MediaEndpoint extends EventEmitter {
   readonly #ended = deferred<void>();
   /** Files being recorded; a promise once one is being finished. */
   readonly #recordings = new Map<string, Promise<void> | undefined>();
+  readonly #applications: Applications;
   readonly #openLink: (to: string) => Promise<MediaLink>;
   /** What it is bridged over with a leg on another media server; both of them hold it. */
   #link: MediaLink | undefined;
@@ -50,6 +52,7 @@ export class MediaEndpoint extends EventEmitter {
     this.#endpoint = endpoint;
     this.#log = log;
     this.#openLink = openLink;
+    this.#applications = new Applications(endpoint, this.over, log);
     void this.over.then(() => this.#link && closeLink(this.#link));
     gatherWrites(endpoint.conn?.socket);
     endpoint.on('dtmf', ({ dtmf }: { dtmf: string }) => this.emit('digit', dtmf));
@@ -81,21 +84,31 @@ export class MediaEndpoint extends EventEmitter {
 
   /** Gives the media server the far end's SDP and resolves with its answer; what FreeSWITCH says of itself lags behind it. */
   async modify(sdp: string): Promise<string> {
-    return unnamed(await this.#ordered('modify', this.#endpoint.modify(sdp)));
+    const answer = unnamed(await this.#ordered('modify', this.#endpoint.modify(sdp)));
+    await this.takeKeysOf(sdp);
+    return answer;
+  }
+
+  /** Takes the keys of a far end that does not know telephone-event (RFC 4733) from the tones in its audio. Never rejects. */
+  async takeKeysOf(sdp: string): Promise<void> {
+    if (knowsTelephoneEvent(sdp)) return;
+    await this.#ordered('start_dtmf', this.#endpoint.execute('start_dtmf')).catch((error: unknown) =>
+      this.#log.debug({ uuid: this.uuid, error: String(error) }, 'keys in the audio are not heard'),
+    );
   }
 
   /** Plays files, tones or URLs one after the other; resolves at the end, when aborted, or when the leg is gone. */
   async play(files: string[], signal?: AbortSignal): Promise<void> {
     for (const file of files) {
       if (signal?.aborted || !this.alive) return;
-      const event = await this.#runUntil(this.#endpoint.execute('playback', stripLineBreaks(file)), signal);
+      const event = await this.#applications.run('playback', stripLineBreaks(file), signal);
       if (event?.getHeader('Application-Response') === 'FILE NOT FOUND') throw new Error(`cannot play ${file}`);
     }
   }
 
   /** Sends the party's own audio back until aborted. */
   async echo(signal: AbortSignal): Promise<void> {
-    await this.#runUntil(this.#endpoint.execute('echo'), signal);
+    await this.#applications.run('echo', '', signal);
   }
 
   /** Sends telephone events; `duration` of one tone in milliseconds. */
@@ -308,22 +321,5 @@ export class MediaEndpoint extends EventEmitter {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.emit('gone');
-  }
-
-  async #runUntil<T>(running: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
-    const stop = () => void this.#break();
-    signal?.addEventListener('abort', stop, { once: true });
-    try {
-      return await Promise.race([running, this.#ended.promise.then(() => undefined)]);
-    } finally {
-      signal?.removeEventListener('abort', stop);
-    }
-  }
-
-  async #break(): Promise<void> {
-    if (!this.alive) return;
-    await this.#endpoint
-      .api('uuid_break', `${this.uuid} all`)
-      .catch((error: unknown) => this.#log.debug({ uuid: this.uuid, error: String(error) }, 'nothing to break'));
   }
 }

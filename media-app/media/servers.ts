@@ -3,7 +3,7 @@ import Mrf, { type Endpoint, type MediaServer } from 'drachtio-fsmrf';
 import type { ServerAddress } from '../config.ts';
 import type { Log } from '#process/log';
 import type { SipServers } from '../sip/servers.ts';
-import type { SrfConnection } from '../sip/srf.ts';
+import type { Dialog, OpenOffer, UacProgress } from '../sip/srf.ts';
 import { withDeadline } from './deadline.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
@@ -92,7 +92,8 @@ export class MediaServers extends EventEmitter {
     const endpoint = new MediaEndpoint(made, slot.name, this.#log, to => openLink(this, slot.name, to));
     slot.endpoints.add(endpoint);
     void endpoint.over.then(() => slot.endpoints.delete(endpoint));
-    if (remoteSdp !== undefined && isSecure(remoteSdp)) await answerOffer(endpoint, remoteSdp);
+    if (plainOffer.remoteSdp !== undefined) await endpoint.takeKeysOf(plainOffer.remoteSdp);
+    else if (remoteSdp !== undefined) await answerOffer(endpoint, remoteSdp);
     return endpoint;
   }
 
@@ -152,14 +153,31 @@ export class MediaServers extends EventEmitter {
   }
 
   /** INVITEs to a media server go through the SIP server of the same place in the list, or one that is there. */
-  #invite(index: number): SrfConnection['createUAC'] {
+  #invite(index: number): Invite {
     const beside = this.#sip.list[index % this.#sip.list.length]?.address;
-    return (uri, options, progress) => {
+    return async (uri, options, progress) => {
       const sipServer = this.#sip.pick(beside);
-      if (!sipServer) return Promise.reject(new Error('no SIP server is connected'));
-      return sipServer.srf.createUAC(uri, options, progress);
+      if (!sipServer) throw new Error('no SIP server is connected');
+      const { localSdp, headers } = options;
+      if (localSdp !== undefined) return sipServer.srf.createUAC(uri, { ...options, localSdp }, progress);
+      return answerWithItself(await sipServer.srf.createUAC(uri, { headers, noAck: true }));
     };
   }
+}
+
+/** `createUAC` as fsmrf calls it: without a description the media server makes the offer. */
+type Invite = (
+  uri: string,
+  options: { headers: Record<string, string>; localSdp?: string },
+  progress: UacProgress,
+) => Promise<Dialog>;
+
+/**
+ * While no phone is there its leg is told that it is its own far end. drachtio-srf would add `a=recvonly`, and FreeSWITCH runs
+ * no application on such a leg, `hangup` neither.
+ */
+function answerWithItself({ sdp, ack }: OpenOffer): Promise<Dialog> {
+  return ack(sdp);
 }
 
 /** How often a media server is asked whether it is there, and how long it may say nothing to that. */

@@ -142,6 +142,7 @@ export class RecordingSession {
 
   async #fail(error: unknown): Promise<void> {
     this.#log.error({ error: String(error) }, 'the recording did not start');
+    await this.#subject.stopRecording(this.#capture); // it may have begun
     await this.#enter('fail', { tm_end: timestamp() }, tellEnd(this.recording, failureOf(error)));
     await this.#subject.left();
     this.#close();

@@ -68,6 +68,12 @@ export interface UacProgress {
   cbProvisional: (response: SipResponse) => void;
 }
 
+/** An offer in a 200; `ack` answers it, after which the dialog stands. */
+export interface OpenOffer {
+  sdp: string;
+  ack: (answer: string) => Promise<Dialog>;
+}
+
 /** How a failed `createUAC` says what the far end answered. */
 export interface SipError extends Error {
   status?: number;
@@ -97,6 +103,8 @@ export interface SrfConnection extends EventEmitter {
   /** Requests inside it are nobody's any more. */
   removeDialog(dialog: Dialog): void;
   createUAC(uri: string, options: UacOptions, progress: UacProgress): Promise<Dialog>;
+  /** Without a description of ours: resolves with the one that the far end offers, which is yet to be answered. */
+  createUAC(uri: string, options: { headers: Record<string, string>; noAck: true }): Promise<OpenOffer>;
   createUAS(
     request: SipRequest,
     response: SipResponse,

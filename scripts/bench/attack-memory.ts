@@ -46,7 +46,7 @@ const heapMb = async (url: string | undefined): Promise<number> => {
   return usedSize / MB;
 };
 
-/** The processes of a stack by name; Redis has no heap to look into. */
+/** The processes of a stack by name, without an engine that is not ours; Redis has no heap to look into. */
 export const memoryOf = async (stack: Stack): Promise<Map<string, Memory>> => {
   const { processes, stores } = stack;
   const of: [name: string, pid: number, label?: string][] = [
@@ -55,7 +55,8 @@ export const memoryOf = async (stack: Stack): Promise<Map<string, Memory>> => {
     ['control-api', processes.controlApi.pid, 'control-api'],
     ['redis', stores.redis.pid],
   ];
-  const read = of.map(async ([name, pid, label]): Promise<[string, Memory]> => {
+  const ours = of.filter(([, pid]) => !Number.isNaN(pid));
+  const read = ours.map(async ([name, pid, label]): Promise<[string, Memory]> => {
     const heap = await heapMb(label && inspectorOf(stack, label));
     return [name, { resident: residentMb(pid), heap }];
   });

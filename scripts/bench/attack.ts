@@ -78,8 +78,11 @@ const readMemory = async ({ stack, memory }: Siege): Promise<void> => {
   for (const [name, now] of await memoryOf(stack)) memory.set(name, [...(memory.get(name) ?? []), now]);
 };
 
-const accountOf = (stack: Stack): Promise<Record<string, number>> =>
-  engineAccount(stack.processes.engine.pid, () => stack.logs());
+/** Empty where the servers are not ours: they do not say it. */
+const accountOf = async (stack: Stack): Promise<Record<string, number>> => {
+  const { pid } = stack.processes.engine;
+  return Number.isNaN(pid) ? {} : engineAccount(pid, () => stack.logs());
+};
 
 /** Waits until the engine has forgotten an attack, or the time for it is over. */
 const forgotten = async (stack: Stack): Promise<void> => {

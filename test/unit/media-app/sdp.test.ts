@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { describeAnew, versionOf } from '../../../media-app/media/sdp.ts';
+import { describeAnew, knowsTelephoneEvent, versionOf } from '../../../media-app/media/sdp.ts';
 
 const described = (...lines: string[]): string =>
   ['v=0', 'o=- 77 5 IN IP4 192.0.2.1', 's=-', 'c=IN IP4 192.0.2.1', 't=0 0', ...lines, ''].join('\r\n');
@@ -28,4 +28,15 @@ describe('a description told anew', () => {
       });
     assert.deepEqual(seen, ['recvonly', 'inactive', 'sendrecv']);
   });
+});
+
+describe('the keys of a description', () => {
+  for (const [line, known] of [
+    ['a=rtpmap:101 telephone-event/8000', true],
+    ['a=rtpmap:96 Telephone-Event/48000', true],
+    ['a=fmtp:101 0-15', false],
+    ['a=tool:telephone-event/8000', false],
+  ] as const)
+    it(`come ${known ? 'as events' : 'as tones'} with ${line}`, () =>
+      assert.equal(knowsTelephoneEvent(described('m=audio 4000 RTP/AVP 0 101', line)), known));
 });
