@@ -8,14 +8,14 @@ const settable = ['max_members', 'sound_prefix', 'caller_id_name', 'caller_id_nu
 
 /** One line of `list`: who it is, what it may do, and its volumes and energy. */
 export function memberLine(conference: Conference, member: Member): string {
-  const { channel, seat, talk, volume } = member;
+  const { channel, seat, talk, volume, held } = member;
   const flags = [
-    seat.hears && 'hear',
-    seat.speaks && 'speak',
-    talk.talking && seat.speaks && 'talking',
+    !held && seat.hears && 'hear',
+    !held && seat.speaks && 'speak',
+    !held && talk.talking && seat.speaks && 'talking',
+    held && 'hold',
     conference.floor === member && 'floor',
     member.moderator && 'moderator',
-    member.held && 'hold',
     member.ghost && 'ghost',
   ].filter(flag => flag !== false);
   return `${member.id};${channel.name};${channel.uuid};unknown;;${flags.join('|')};${volume.in};${volume.out};${talk.energy}\n`;
@@ -60,7 +60,7 @@ function setLocked(conference: Conference, on: boolean): string {
 
 /** `pin <keys>`: what whoever comes from now on must bring or press. */
 function setPin(conference: Conference, [pin, more]: string[]): string {
-  if (pin === undefined || more !== undefined || pin.length > 64) return '-ERR Invalid parameters:\n';
+  if (pin === undefined || more !== undefined || pin.length > 64) return '-ERR Invalid parameters:\npin <pin#>';
   conference.pin = pin;
   return `+OK Pin for conference ${conference.name} set: ${pin}\n`;
 }

@@ -5,6 +5,13 @@ import type { Member } from './member.ts';
 import { openSound } from './play-queue.ts';
 
 const maxName = 1024;
+/** What follows some errors, as it does on the real server. */
+const usage = {
+  enter: 'enter_sound on|off|none|file <filename>',
+  exit: 'exit_sound on|off|none|file <filename>',
+  say: 'say <text>',
+  sayMember: 'saymember <member_id> <text>',
+};
 
 /** `enter_sound|exit_sound on|off|none|file <file>`. */
 function mark(which: 'enter' | 'exit'): ConferenceCommand {
@@ -16,7 +23,7 @@ function mark(which: 'enter' | 'exit'): ConferenceCommand {
         sound.on = what === 'on';
         return `+OK ${name} ${which} sounds ${sound.on ? 'on' : 'off'} (${sound.file ?? ''})\n`;
       }
-      if (what !== 'file') return what === undefined ? '-ERR Not enough args\n' : '-ERR Bad args\n';
+      if (what !== 'file') return `-ERR ${what === undefined ? 'Not enough' : 'Bad'} args\n${usage[which]}`;
       if (file === undefined) return '-ERR No filename specified\n';
       sound.file = file.slice(0, maxName);
       return `+OK ${name} ${which} sound file set to ${sound.file}\n`;
@@ -50,8 +57,8 @@ export const soundCommands: ConferenceCommand[] = [
     name: 'say',
     run: async (conference, words) => {
       const Text = words.join(' ');
-      if (Text === '') return '-ERR (say) Error! No text.\n';
-      if (!(await say(conference, Text, null))) return '-ERR (say) Error!\n';
+      if (Text === '') return `-ERR (say) Error! No text.\n${usage.say}`;
+      if (!(await say(conference, Text, null))) return `-ERR (say) Error!\n${usage.say}`;
       conference.raiseAfterReply({ Action: 'speak-text', Text });
       return '+OK (say) OK\n';
     },
@@ -60,10 +67,10 @@ export const soundCommands: ConferenceCommand[] = [
     name: 'saymember',
     run: async (conference, [id, ...words]) => {
       const Text = words.join(' ');
-      if (id === undefined || Text === '') return '-ERR (saymember) No Text!\n';
+      if (id === undefined || Text === '') return `-ERR (saymember) No Text!\n${usage.sayMember}`;
       const member = /^\d{1,10}$/.test(id) ? conference.members.get(Number(id)) : undefined;
-      if (!member) return `-ERR (saymember) Unknown Member ${id.slice(0, 64)}!\n`;
-      if (!(await say(conference, Text, member))) return '-ERR (saymember) Error!\n';
+      if (!member) return `-ERR (saymember) Unknown Member ${id.slice(0, 64)}!\n${usage.sayMember}`;
+      if (!(await say(conference, Text, member))) return `-ERR (saymember) Error!\n${usage.sayMember}`;
       conference.raiseAbout(member, 'speak-text-member', { Text });
       return '+OK (saymember) OK\n';
     },

@@ -113,7 +113,17 @@ export class Rig {
     client.connect({ host: '127.0.0.1', port: this.server.adminPort, secret: this.secret });
     const [error] = (await once(client, 'connect')) as [unknown];
     if (error) throw error instanceof Error ? error : new Error('no connection');
+    if (ownServers()) await this.#follows(client);
     return client;
+  }
+
+  /** The real server takes routes beside SIP; what is sent behind them shows that it has them. */
+  async #follows(client: Client): Promise<void> {
+    const probe = await this.phone();
+    const request = await client.request(`sip:127.0.0.1:${probe.port}`, { method: 'OPTIONS' });
+    const answered = next(request, 'response');
+    probe.answer(await probe.expect(/^OPTIONS/), '200 OK');
+    await answered;
   }
 
   /** Breaks an application's connection as a crash would, without a reconnection. */

@@ -1,12 +1,20 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatWav } from '../../../scripts/phone/wav.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import type { EslEvent } from './engine-under-test.ts';
 import type { Conference, Party } from './conference-room.ts';
-import { caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
+import { assertRefused, caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
 
 const tone = (hz: number, ms = 200): string => `tone_stream://%(${ms},0,${hz})`;
+
+/** 200 ms of a tone: with recordings the engine asks for a pin as quickly as FreeSWITCH does in our configuration. */
+const sine = (hz: number): Int16Array =>
+  Int16Array.from({ length: 1600 }, (_, at) => 6000 * Math.sin((2 * Math.PI * hz * at) / 8000));
 
 describe('what a conference does by itself, and what its members do to it', function () {
   this.timeout(15_000);
@@ -19,15 +27,17 @@ describe('what a conference does by itself, and what its members do to it', func
     for (const key of keys) await peer.press(key);
   };
 
-  /** Resolves when something begins to be played because of what is done. */
-  const heard = async ({ endpoint }: Party, doing: () => unknown): Promise<void> => {
-    const started = once(endpoint, 'playback-start');
-    await doing();
-    await started;
-  };
+  /** Resolves when the next sound begins, which asks for a pin or says that it is wrong. */
+  const asked = ({ endpoint }: Party): Promise<unknown> => once(endpoint, 'playback-start');
 
   before(async () => {
     under = await EngineUnderTest.start();
+    await mkdir(join(under.directory, 'conference'));
+    for (const [file, hz] of [
+      ['conf-pin', 440],
+      ['conf-bad-pin', 600],
+    ] as const)
+      await writeFile(join(under.directory, 'conference', `${file}.wav`), formatWav(sine(hz)));
   });
   after(async () => {
     await under.hangUp();
@@ -138,12 +148,15 @@ describe('what a conference does by itself, and what its members do to it', func
 
     'asks a caller who brings no pin for it, three times': async () => {
       const name = roomName();
-      await party(under, name, 440, { pin: '42' });
+      await party(under, name, 440);
+      assert.equal(await command(name, 'pin 42'), `+OK Pin for conference ${name} set: 42\n`);
       const two = await caller(under, 700);
       const joined = two.endpoint.join(name);
-      await heard(two, () => undefined);
-      await heard(two, () => press(two, '41')); // that it is wrong
-      await heard(two, () => under.media.api(`uuid_break ${two.endpoint.uuid}`)); // asked again
+      await asked(two);
+      const wrong = asked(two);
+      await press(two, '41');
+      await wrong; // that it is wrong
+      await asked(two); // once more
       await press(two, '42');
       await joined;
       await hearsOnly(two, 440);
@@ -152,14 +165,15 @@ describe('what a conference does by itself, and what its members do to it', func
       await three.endpoint.join(name);
       await hearsOnly(three, 440, 700);
       const four = await caller(under, 600);
+      let sounds = 0;
+      four.endpoint.on('playback-start', () => (sounds += 1));
       const refused = four.endpoint.execute('conference', name);
-      await heard(four, () => undefined);
-      for (const goesOn of [true, true, false]) {
-        await heard(four, () => press(four, '#'));
-        const breaking = () => under.media.api(`uuid_break ${four.endpoint.uuid}`);
-        await (goesOn ? heard(four, breaking) : breaking());
+      for (const turn of [1, 3, 5]) {
+        await until(() => sounds === turn, `question ${(turn + 1) / 2}`);
+        await press(four, '41');
       }
-      assert.match((await refused).getHeader('Application-Response') ?? '', /another pin$/);
+      assertRefused(await refused, /another pin$/);
+      assert.equal(sounds, 6);
     },
 
     'lets the others hear a member louder or quieter, by command and from the start by variable': async () => {
@@ -183,8 +197,7 @@ describe('what a conference does by itself, and what its members do to it', func
       await command(name, `volume_out ${idOf(b)} -4`);
       await until(() => Math.abs(b.peer.amplitude(440, 200) - 1600) < 160, 'a fifth of it');
       await b.endpoint.confPlay(tone(1000, 1000));
-      await until(() => b.peer.amplitude(1000, 200) > 300, 'the sound');
-      assert.ok(b.peer.amplitude(1000, 200) < 2000);
+      await until(() => Math.abs(b.peer.amplitude(1000, 200) - 2040) < 200, 'a fifth of the sound');
       await command(name, `volume_out ${idOf(b)} 0`);
       await until(() => Math.abs(b.peer.amplitude(440, 200) - 8000) < 800, 'all of it');
       await hearsOnly(a, 700);
@@ -199,11 +212,6 @@ describe('what a conference does by itself, and what its members do to it', func
       await hearsOnly(b);
       a.peer.peak = 8000;
       await hearsOnly(b, 440);
-      const always = await caller(under, 1000);
-      always.peer.peak = 1000;
-      await always.endpoint.set('conference_join_energy_level', '900');
-      await always.endpoint.join(name, { flags: { audioAlways: true } });
-      await hearsOnly(b, 440, 1000);
     },
 
     'takes a member out of the talk by hold, with a sound to wait by, and back': async () => {
@@ -213,7 +221,7 @@ describe('what a conference does by itself, and what its members do to it', func
       await hearsOnly(b, 440);
       assert.equal(await command(conference.name, `hold ${idOf(b)} ${tone(350, 5000)}`), `+OK hold ${idOf(b)}\n`);
       await Promise.all([hearsOnly(a), hearsOnly(b, 350)]);
-      assert.match((await conference.list()).body, new RegExp(`^${idOf(b)};.*\\|hold;0;0;100$`, 'm'));
+      assert.match((await conference.list()).body, new RegExp(`^${idOf(b)};.*;hold;0;0;100$`, 'm'));
       assert.equal(await command(conference.name, `unhold ${idOf(b)}`), `+OK unhold ${idOf(b)}\n`);
       await Promise.all([hearsOnly(a, 700), hearsOnly(b, 440)]);
       assert.deepEqual(
@@ -221,13 +229,27 @@ describe('what a conference does by itself, and what its members do to it', func
         ['true', 'false'],
       );
     },
+  });
 
-    'reads a text aloud to everybody, or to one member alone': async () => {
+  engineOnly('audio-always is a flag of conferences there', 'hears one with audioAlways however faint', async () => {
+    const name = roomName();
+    const b = await party(under, name, 700);
+    const always = await caller(under, 1000);
+    always.peer.peak = 1000;
+    await always.endpoint.set('conference_join_energy_level', '900');
+    await always.endpoint.join(name, { flags: { audioAlways: true } });
+    await hearsOnly(b, 1000);
+  });
+
+  engineOnly(
+    'our configuration gives it no voice, and it says +OK',
+    'reads a text aloud to everybody, or to one member alone',
+    async function () {
       const conference: Conference = await createConference(under);
       const events = eventsOf(conference);
       const [a, b] = [await party(under, conference, 0), await party(under, conference, 0)];
       const said = await command(conference.name, `saymember ${idOf(a)} Hello, Joe`);
-      if (said === '-ERR (saymember) Error!\n') return 'unable'; // no speech engine on this machine
+      if (said === '-ERR (saymember) Error!\n') return this.skip(); // no speech engine on this machine
       assert.equal(said, '+OK (saymember) OK\n');
       await until(() => a.peer.loudest() > 1000, 'the voice');
       assert.ok(b.peer.loudest() < 200);
@@ -238,5 +260,5 @@ describe('what a conference does by itself, and what its members do to it', func
         ['Hello, Joe', 'hello to all'],
       );
     },
-  });
+  );
 });
