@@ -125,7 +125,7 @@ export class TransportLayer {
 
   /** What comes from there is not to be lost among what others send. */
   openLine(peer: Hop): void {
-    this.#carrier(peer)?.openLine?.(peer);
+    this.#carrier(peer)?.openLine(peer);
   }
 
   connected(hop: Hop): boolean {

@@ -20,7 +20,7 @@ export interface Carrier {
   /** Calls back if the peer's machine says that nobody listens there; silence means nothing. */
   probe(hop: Hop, refused: (error: Error) => void): void;
   /** Sees to it that what the peer sends is not lost among what others send, where that can be. */
-  openLine?(peer: Hop): void;
+  openLine(peer: Hop): void;
   connections(): number;
   connected(hop: Hop): boolean;
   /** Whether it speaks the address's version of IP. */

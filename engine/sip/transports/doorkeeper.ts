@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { sourceOf } from '../addresses.ts';
 
-/** What all connections together may cost. */
+/** What all connections together may cost: with more, the oldest of whoever has most that nobody knows is closed. */
 const MOST_CONNECTIONS = 10_000;
 /** Connections that have not brought a message yet: with more, the oldest of whoever has most is closed. */
 const MOST_STRANGERS = 2000;
@@ -14,6 +14,7 @@ const MOST_A_SOURCE = 1000;
 /** A connection that somebody opened to us. */
 interface Guest {
   socket: Socket;
+  place: string;
   source: Source;
   patience: NodeJS.Timeout | undefined;
   bytes: number;
@@ -25,6 +26,8 @@ interface Source {
   guests: Set<Guest>;
   /** Those that have said nothing yet, the oldest first. */
   strangers: Set<Guest>;
+  /** Those that have not proved who they are, with the strangers, the oldest first. */
+  unknown: Set<Guest>;
   bytes: number;
 }
 
@@ -35,15 +38,20 @@ interface Source {
 export class Doorkeeper {
   readonly #patienceMs: number;
   readonly #mostOfOne: number;
+  readonly #most: number;
   readonly #sources = new Map<string, Source>();
   readonly #guests = new Map<string, Guest>();
   #strangers = 0;
   #bytes = 0;
 
-  /** @param mostOfOne connections of one source; 0 for any number */
-  constructor(patienceMs: number, mostOfOne = MOST_A_SOURCE) {
+  /**
+   * @param mostOfOne connections of one source; 0 for any number
+   * @param most of all together
+   */
+  constructor(patienceMs: number, mostOfOne = MOST_A_SOURCE, most = MOST_CONNECTIONS) {
     this.#patienceMs = patienceMs;
-    this.#mostOfOne = mostOfOne === 0 ? MOST_CONNECTIONS : mostOfOne;
+    this.#mostOfOne = mostOfOne === 0 ? most : mostOfOne;
+    this.#most = most;
   }
 
   /** From now on looks at whoever connects to this server. */
@@ -55,6 +63,12 @@ export class Doorkeeper {
   met(socket: Socket): void {
     const guest = this.#guests.get(nameOf(socket));
     if (guest) this.#forgive(guest);
+  }
+
+  /** Whoever is behind a connection has proved who he is, or was called by us and answered: it makes room for nobody. */
+  trust(socket: Socket): void {
+    const guest = this.#guests.get(nameOf(socket));
+    guest?.source.unknown.delete(guest);
   }
 
   /** Notes how much of a message waits for its rest. False when that is too much, and the connection has to be closed. */
@@ -72,28 +86,33 @@ export class Doorkeeper {
 
   #admit(socket: Socket): void {
     const name = sourceOf(socket.remoteAddress ?? '');
-    const source = this.#sources.get(name) ?? { name, guests: new Set(), strangers: new Set(), bytes: 0 };
-    if (source.guests.size >= this.#mostOfOne || this.#guests.size >= MOST_CONNECTIONS) return void socket.destroy();
-    if (this.#strangers >= MOST_STRANGERS) this.#makeRoom();
+    const source = this.#sources.get(name) ?? newSource(name);
+    if (source.guests.size >= this.#mostOfOne) return void socket.destroy();
+    if (this.#guests.size >= this.#most && !this.#makeRoom('unknown')) return void socket.destroy();
+    if (this.#strangers >= MOST_STRANGERS) this.#makeRoom('strangers');
     const patience = setTimeout(() => socket.destroy(), this.#patienceMs);
-    const guest: Guest = { socket, source, patience, bytes: 0 };
-    const place = nameOf(socket);
+    const guest: Guest = { socket, place: nameOf(socket), source, patience, bytes: 0 };
     this.#sources.set(name, source);
-    this.#guests.set(place, guest);
+    this.#guests.set(guest.place, guest);
     source.guests.add(guest);
     source.strangers.add(guest);
+    source.unknown.add(guest);
     this.#strangers++;
-    socket.once('close', () => this.#leave(guest, place));
+    socket.once('close', () => this.#leave(guest));
   }
 
-  /** Who comes last is let in at the cost of whoever takes most, so that a flood from a few places harms itself. */
-  #makeRoom(): void {
+  /**
+   * Who comes last is let in at the cost of whoever takes most, so that a flood from a few places harms itself. False when there is
+   * nobody to go.
+   */
+  #makeRoom(among: 'strangers' | 'unknown'): boolean {
     let most: Source | undefined;
-    for (const one of this.#sources.values()) if (one.strangers.size > (most?.strangers.size ?? 0)) most = one;
-    const [oldest] = most?.strangers ?? [];
-    if (!oldest) return;
-    this.#forgive(oldest);
+    for (const one of this.#sources.values()) if (one[among].size > (most?.[among].size ?? 0)) most = one;
+    const [oldest] = most?.[among] ?? [];
+    if (!oldest) return false;
+    this.#leave(oldest);
     oldest.socket.destroy();
+    return true;
   }
 
   #forgive(guest: Guest): void {
@@ -108,15 +127,22 @@ export class Doorkeeper {
     guest.bytes = bytes;
   }
 
-  #leave(guest: Guest, place: string): void {
-    const { source } = guest;
+  /** Once as it is closed, and for good when it is. */
+  #leave(guest: Guest): void {
+    const { source, place } = guest;
     this.#forgive(guest);
     this.#count(guest, 0);
     if (this.#guests.get(place) === guest) this.#guests.delete(place);
     source.guests.delete(guest);
+    source.unknown.delete(guest);
     if (source.guests.size === 0 && this.#sources.get(source.name) === source) this.#sources.delete(source.name);
   }
 }
+
+const newSource = (name: string): Source => ({
+  ...{ name, guests: new Set(), strangers: new Set(), unknown: new Set() },
+  bytes: 0,
+});
 
 /** The same for a TLS socket and the plain one under it. */
 const nameOf = ({ localPort, remoteAddress, remotePort }: Socket): string =>

@@ -4,6 +4,7 @@ import { StreamParser, type StreamItem } from '../framing.ts';
 import type { Hop, Source } from '../hop.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
 import { closePort, listen } from './listen.ts';
+import { MessageClock } from './message-clock.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const CONNECT_MS = 10_000;
@@ -56,23 +57,20 @@ export class StreamCarrier implements Carrier {
     this.#sockets.set(key, socket);
     const stream = new StreamParser();
     const { doorkeeper, patienceMs } = this.#ears;
-    // A message has so long from its first byte to its last, and whom we connected to for his first one.
-    const patience = (): NodeJS.Timeout => setTimeout(() => socket.destroy(), patienceMs);
-    let waiting: NodeJS.Timeout | undefined = patience();
+    const clock = new MessageClock(socket, patienceMs);
+    clock.start(); // whom we connected to has so long for his first message
     socket.on('data', chunk => {
       const items = stream.push(chunk);
       const whole = items.some(item => item.kind === 'message');
       for (const item of items) this.#handle(item, socket, peer);
       if (items.some(item => item.kind === 'message' && item.parsed.ok)) doorkeeper.met(socket);
-      if (whole) clearTimeout(waiting);
-      if (whole) waiting = undefined;
-      if (stream.unfinished) waiting ??= patience();
+      if (whole) clock.stop();
+      if (stream.unfinished) clock.start();
       if (!doorkeeper.holds(socket, stream.bytes)) socket.destroy();
     });
     // The close that follows every error does the tidying; writers are told through their callbacks.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      clearTimeout(waiting);
       if (this.#sockets.get(key) !== socket) return;
       this.#sockets.delete(key);
       this.#ears.closed({ transport: this.transport, ...peer });
@@ -108,6 +106,11 @@ export class StreamCarrier implements Carrier {
     socket.once(this.#door.ready, settled).once('close', settled);
     this.#adopt(socket, { host: hop.host, port: hop.port });
     return socket;
+  }
+
+  openLine(peer: Hop): void {
+    const socket = this.#sockets.get(`${peer.host}:${peer.port}`);
+    if (socket) this.#ears.doorkeeper.trust(socket);
   }
 
   /** A stream tells of a refused connection by itself. */

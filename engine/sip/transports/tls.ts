@@ -17,8 +17,8 @@ export function tlsDoor(certificates: Certificates): Door {
       const timing = { handshakeTimeout: HANDSHAKE_MS, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS };
       const server = createServer({ ...certificates.serverOptions(), ...timing, noDelay: true }, accept);
       certificates.follow(server);
-      // A handshake that fails concerns that connection alone, which is closed by then.
-      server.on('tlsClientError', () => undefined);
+      // A handshake that fails concerns that connection alone. One that takes too long is told of, but not closed.
+      server.on('tlsClientError', (_error, socket) => socket.destroy());
       return server;
     },
     connect: ({ host, port, name }) => {

@@ -9,13 +9,20 @@ import type { Certificates } from '../certificates.ts';
 import type { Hop } from '../hop.ts';
 import { LIMITS, parseDatagram } from '../parser.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
+import { FrameWatch } from './frame-watch.ts';
 import { closePort, listen } from './listen.ts';
+import { MessageClock } from './message-clock.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
 const HANDSHAKE_MS = 10_000;
 /** A peer that has not answered a ping by the next one is gone. */
 const PING_MS = 25_000;
 const SUBPROTOCOL = 'sip';
+/**
+ * Pieces of one message, and of one frame, that the library holds at a time: a piece of one byte takes hundreds. A message of
+ * 64 KB comes in 130 of the smallest packets that anybody sends on purpose.
+ */
+const PIECES = { maxFragments: 64, maxBufferedChunks: 256 };
 /** `CRLF CRLF`, which some browsers' phones send to keep the connection, and its answer (RFC 5626 3.5.1). */
 const PING = Buffer.from('\r\n\r\n');
 const PONG = '\r\n';
@@ -49,7 +56,7 @@ export class WebSocketCarrier implements Carrier {
     this.#ears = ears;
     this.#server = serverFor(certificates);
     ears.doorkeeper.watch(this.#server);
-    const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false };
+    const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false, ...PIECES };
     this.#upgrades = new WebSocketServer({ noServer: true, ...bounds, handleProtocols: () => SUBPROTOCOL });
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
   }
@@ -76,6 +83,7 @@ export class WebSocketCarrier implements Carrier {
     const key = `${place.host}:${place.port}`;
     const peer: Peer = { socket, stream: request.socket, place, alive: true };
     this.#peers.set(key, peer);
+    this.#watch(peer.stream);
     socket.on('message', data => this.#arrived(peer, data));
     socket.on('pong', () => (peer.alive = true));
     socket.on('error', () => undefined); // a frame too large, or none at all: the library closes and says why
@@ -83,6 +91,18 @@ export class WebSocketCarrier implements Carrier {
       if (this.#peers.get(key) !== peer) return;
       this.#peers.delete(key);
       this.#ears.closed({ transport: this.transport, ...place });
+    });
+  }
+
+  /** Half messages of browsers have the same bounds as others'. */
+  #watch(stream: Socket): void {
+    const { doorkeeper, patienceMs } = this.#ears;
+    const clock = new MessageClock(stream, patienceMs);
+    const frames = new FrameWatch();
+    stream.on('data', (chunk: Buffer) => {
+      if (frames.pass(chunk) || frames.bytes === 0) clock.stop();
+      if (frames.bytes > 0) clock.start();
+      if (!doorkeeper.holds(stream, frames.bytes)) stream.destroy();
     });
   }
 
@@ -121,6 +141,11 @@ export class WebSocketCarrier implements Carrier {
   #open(hop: Hop): WebSocket | undefined {
     const socket = this.#peers.get(`${hop.host}:${hop.port}`)?.socket;
     return socket?.readyState === socket?.OPEN ? socket : undefined;
+  }
+
+  openLine(hop: Hop): void {
+    const peer = this.#peers.get(`${hop.host}:${hop.port}`);
+    if (peer) this.#ears.doorkeeper.trust(peer.stream);
   }
 
   /** A stream tells of a lost connection by itself. */

@@ -246,8 +246,8 @@ export class WsPeer extends Peer {
     });
   }
 
-  static async open(server: number, ca?: string): Promise<WsPeer> {
-    const socket = new WebSocket(`${ca ? 'wss' : 'ws'}://127.0.0.1:${server}/`, 'sip', { ca });
+  static async open(server: number, ca?: string, localAddress?: string): Promise<WsPeer> {
+    const socket = new WebSocket(`${ca ? 'wss' : 'ws'}://127.0.0.1:${server}/`, 'sip', { ca, localAddress });
     const peer = new WsPeer(socket, ca ? 'WSS' : 'WS');
     await once(socket, 'open');
     return peer;
