@@ -27,6 +27,17 @@ const nameServers = z
   .refine(list => list.every(isNameServer), 'must be IP addresses, with a port or without')
   .optional();
 
+const requestHandlers = z
+  .string()
+  .transform(text => text.split(',').map(one => one.trim().split('=', 2)))
+  .refine(
+    list =>
+      list.every(([method = '', url = '']) => /^([a-z]+|\*)$/i.test(method) && /^(tcp|tls|https?):\/\/./.test(url)),
+    'must look like invite=tcp://127.0.0.1:3000,*=http://127.0.0.1:8080',
+  )
+  .transform(list => Object.fromEntries(list.map(([method = '', url = '']) => [method.toLowerCase(), url])))
+  .optional();
+
 const portRange = z
   .string()
   .regex(/^\d{1,5}-\d{1,5}$/, 'must look like 20000-24999')
@@ -83,6 +94,9 @@ export const settingsSchema = z.object({
     .string()
     .min(1, 'must be set: media-app proves itself with it')
     .describe('Secret of the admin port.'),
+  ENGINE_REQUEST_HANDLERS: requestHandlers.describe(
+    'Where new SIP requests go instead of applications that have connected, by method or * for all others: invite=tcp://host:port (or tls://) connects to an application, *=http://host:port asks there. Separated by commas.',
+  ),
   ENGINE_EVENT_SOCKET_PORT: port.default(8021).describe('Port of the event socket of FreeSWITCH.'),
   ENGINE_EVENT_SOCKET_PASSWORD: z
     .string()
@@ -123,6 +137,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     },
     rtpPorts: env.RTP_PORTS,
     admin: { host: env.ENGINE_HOST, port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
+    requestHandlers: env.ENGINE_REQUEST_HANDLERS,
     eventSocket: {
       host: env.ENGINE_HOST,
       port: env.ENGINE_EVENT_SOCKET_PORT,

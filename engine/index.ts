@@ -1,4 +1,5 @@
 import { startSipServer, type ExtraPorts } from './drachtio/server.ts';
+import type { RequestHandlers } from './drachtio/outbound/director.ts';
 import { BanList } from './sip/ban-list.ts';
 import type { MediaServer, MediaServerConfig, MediaServerStats } from './freeswitch/server.ts';
 import { startMediaThread } from './freeswitch/thread.ts';
@@ -27,6 +28,8 @@ export interface EngineConfig {
   rtpPorts: [low: number, high: number];
   /** The admin port that drachtio-srf connects to; port 0 = any. */
   admin: { host: string; port: number; secret: string };
+  /** Where new requests go instead of applications that have connected, by method. */
+  requestHandlers?: RequestHandlers;
   /** The event socket that drachtio-fsmrf connects to; port 0 = any. */
   eventSocket: { host: string; port: number; password: string };
   /** The media server's own SIP side, only for SIP servers: best a loopback address; port 0 = any. */
@@ -94,6 +97,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
   const sip = await startSipServer({
     ...{ host, advertisedAddress, port: config.sipPort, tcp: true, ports, certificates, admin, bans, log },
     ...{ nameServers: config.nameServers, connectionsPerSource: config.connectionsPerSource },
+    requestHandlers: config.requestHandlers,
   }).catch((error: unknown) => {
     certificates?.stop();
     throw error;

@@ -1,5 +1,6 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { formatHostPort } from '../sip/grammar.ts';
 import { isRequest } from '../sip/message.ts';
 import { parseLoose } from '../sip/parser.ts';
@@ -15,6 +16,9 @@ import { sendCancel, sendInDialog, sendNew } from './requests.ts';
 const VERSION = 'v0.9.10-trunkline';
 const LOGIN_MS = 10_000;
 const MOST_VERBS = 100;
+const MOST_TAGS = 20;
+/** In which an application that we connect to has to log in. */
+const REACH_MS = 2000;
 /** An application whose machine vanished is noticed within seconds, not hours. */
 const KEEPALIVE_MS = 10_000;
 
@@ -24,14 +28,22 @@ export interface AdminConfig {
   secret: string;
 }
 
+/** Where an application listens for us. */
+export interface AppPlace {
+  host: string;
+  port: number;
+  tls: boolean;
+}
+
 /** The admin listener: one connection per application process. */
 export class AdminListener {
-  readonly #core: Core;
+  readonly #core: () => Core;
   readonly #config: AdminConfig;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(core: Core, config: AdminConfig) {
+  /** @param core the server, which holds the applications that log in here */
+  constructor(core: () => Core, config: AdminConfig) {
     this.#core = core;
     this.#config = config;
     this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS }, socket =>
@@ -53,6 +65,27 @@ export class AdminListener {
     });
   }
 
+  /**
+   * Connects to an application that waits for it, which logs in as any other does (drachtio's outbound mode).
+   * @throws Error when it does not within two seconds
+   */
+  reach({ host, port, tls }: AppPlace): Promise<App> {
+    return new Promise((resolve, reject) => {
+      // Whoever operates us has named it; what it has to prove is our secret.
+      const socket = tls ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port });
+      const timer = setTimeout(() => socket.destroy(new Error('it did not log in')), REACH_MS);
+      socket.setNoDelay(true).once('error', reject);
+      socket.once('close', () => {
+        clearTimeout(timer);
+        reject(new Error('it closed the connection'));
+      });
+      this.#accept(socket, app => {
+        clearTimeout(timer);
+        resolve(app);
+      });
+    });
+  }
+
   stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     return new Promise(resolve => {
@@ -61,9 +94,9 @@ export class AdminListener {
     });
   }
 
-  #accept(socket: Socket): void {
+  #accept(socket: Socket, welcome: (app: App) => void = () => undefined): void {
     this.#sockets.add(socket);
-    const session = new Session(this.#core, this.#config.secret, socket);
+    const session = new Session(this.#core(), this.#config.secret, socket, welcome);
     socket.on('data', chunk => session.read(chunk));
     // The close that follows does the tidying.
     socket.on('error', () => undefined);
@@ -81,10 +114,12 @@ class Session {
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
   readonly #login: NodeJS.Timeout;
+  readonly #welcome: (app: App) => void;
   #app: App | undefined;
 
-  constructor(core: Core, secret: string, socket: Socket) {
+  constructor(core: Core, secret: string, socket: Socket, welcome: (app: App) => void) {
     this.#core = core;
+    this.#welcome = welcome;
     this.#secret = secret;
     this.#socket = socket;
     this.#login = setTimeout(() => socket.destroy(), LOGIN_MS);
@@ -105,17 +140,20 @@ class Session {
     const end = payload.indexOf('\r\n');
     const [id = '', kind = '', ...fields] = (end < 0 ? payload : payload.slice(0, end)).split('|');
     if (kind === '') return this.#reject(payload.slice(0, 100), 'Invalid message format');
-    if (kind === 'authenticate') return this.#authenticate(id, fields[0] ?? '');
+    if (kind === 'authenticate') return this.#authenticate(id, fields);
     if (!this.#app) return this.#reject(id, 'not authenticated');
     this.#serve(this.#app, id, kind, fields, end < 0 ? '' : payload.slice(end + 2));
   }
 
-  #authenticate(id: string, secret: string): void {
+  #authenticate(id: string, [secret = '', tags = '']: string[]): void {
     if (!sameSecret(secret, this.#secret)) return this.#reject(id, 'incorrect secret');
     clearTimeout(this.#login);
-    if (!this.#app) this.#core.apps.add((this.#app = new App(this.#socket)));
+    const first = !this.#app;
+    const app = (this.#app ??= new App(this.#socket, tags.split(',').filter(Boolean).slice(0, MOST_TAGS)));
+    this.#core.apps.add(app);
     const places = hostports(this.#core);
-    this.#app.ok(id, `${places}|${VERSION}|${places}`);
+    app.ok(id, `${places}|${VERSION}|${places}`);
+    if (first) this.#welcome(app);
   }
 
   #serve(app: App, id: string, kind: string, fields: string[], text: string): void {

@@ -20,7 +20,7 @@ function hand(app: App, origin: string, ids: string, message: SipMessage): void 
 }
 
 /** The real server names the protocol under a WebSocket; Via and Contact name the WebSocket. */
-const protocolOf = ({ transport }: { transport: Transport }): string =>
+export const protocolOf = ({ transport }: { transport: Transport }): string =>
   transport === 'ws' ? 'tcp' : transport === 'wss' ? 'tls' : transport;
 
 const originOf = (source: Source): string =>

@@ -9,13 +9,16 @@ const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
 /** One authenticated application connection. */
 export class App {
   readonly verbs = new Set<string>();
+  /** What it called itself as it logged in. */
+  readonly tags: ReadonlySet<string>;
   readonly dialogs = new Set<Dialog>();
   /** Requests handed over and not finally answered. */
   readonly incoming = new Set<Incoming>();
   readonly #socket: Socket;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, tags: string[] = []) {
     this.#socket = socket;
+    this.tags = new Set(tags);
   }
 
   get alive(): boolean {
@@ -55,9 +58,11 @@ export class Apps {
     this.#all.delete(app);
   }
 
-  /** The next application registered for this verb (lower-case); undefined when there is none. */
-  next(verb: string): App | undefined {
-    const able = [...this.#all].filter(app => app.alive && app.verbs.has(verb));
+  /** The next application registered for this verb (lower-case), of those with this tag; undefined when there is none. */
+  next(verb: string, tag?: string): App | undefined {
+    const able = [...this.#all].filter(
+      app => app.alive && app.verbs.has(verb) && (tag === undefined || app.tags.has(tag)),
+    );
     const turn = this.#turn.get(verb) ?? 0;
     if (able.length > 0) this.#turn.set(verb, turn + 1);
     return able[turn % Math.max(able.length, 1)];

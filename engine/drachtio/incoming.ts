@@ -48,8 +48,20 @@ export function receiveRequest(core: Core, transaction: ServerTransaction, reque
   else if (ONLY_IN_DIALOG.has(request.method) || (toTag !== undefined && NEEDS_DIALOG.has(request.method)))
     answer(transaction, 481);
   else if (core.crowd.isFull(source)) turnAway(transaction);
-  else if (request.method === 'INVITE') receiveInvite(core, transaction, request, source);
-  else receiveApart(core, core.apps.next(request.method.toLowerCase()), transaction, request, source);
+  else if (!core.director.directs(transaction, request, source))
+    handTo(core, core.apps.next(request.method.toLowerCase()), transaction, request, source);
+}
+
+/** A request without a dialog into the hands of an application. */
+export function handTo(
+  core: Core,
+  app: App | undefined,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+): void {
+  if (request.method === 'INVITE') receiveInvite(core, app, transaction, request, source);
+  else receiveApart(core, app, transaction, request, source);
 }
 
 /** Over UDP without a word, which may be meant for somebody else; a sender who is there asks again soon. */
@@ -62,13 +74,18 @@ function dialogOf(core: Core, request: SipRequest, toTag: string): Dialog | unde
   return core.dialogs.find(headerOf(request, 'call-id') ?? '', toTag, tagOf(headerOf(request, 'from')));
 }
 
-function receiveInvite(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
+function receiveInvite(
+  core: Core,
+  app: App | undefined,
+  transaction: ServerTransaction,
+  request: SipRequest,
+  source: Source,
+): void {
   const twin = core.dialogs.byId(dialogId(request));
   // The same call by two ways (RFC 3261 8.2.2.2), or a second INVITE that forgot its To tag.
   if (twin) return answer(transaction, twin.state === 'confirmed' ? 491 : 482);
   // Nothing inside the dialog could be sent to who names no place (RFC 3261 8.1.1.8).
   if (contactOf(request) === undefined) return answer(transaction, 400);
-  const app = core.apps.next('invite');
   if (!app) return turnDown(core, transaction);
   const dialog = newDialog(app, transaction, request, source);
   const incoming = take(core, app, transaction, request, source, dialog);

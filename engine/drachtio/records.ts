@@ -108,6 +108,8 @@ export interface Core {
   proxied: ProxiedDialogs;
   incoming: Map<string, Incoming>;
   crowd: Crowd;
+  /** Takes care of requests that go to applications we connect to. */
+  director: { directs(transaction: ServerTransaction, request: SipRequest, source: Source): boolean };
   outgoing: Map<string, Outgoing>;
   alarms: Alarms;
   /** What session timers do when they ring. */

@@ -10,6 +10,7 @@ import { Apps } from './app.ts';
 import { Crowd } from './crowd.ts';
 import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
+import { Director, type RequestHandlers } from './outbound/director.ts';
 import type { Core, Incoming, Outgoing } from './records.ts';
 import { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import { RegisteredContacts } from './registered.ts';
@@ -38,6 +39,8 @@ export interface SipServerConfig {
   bans?: BanList;
   /** How many connections one source may have; 0 for any number, 1000 by default. */
   connectionsPerSource?: number;
+  /** Where new requests go that no connected application is to have; none by default. */
+  requestHandlers?: RequestHandlers;
   /** DNS servers to ask for SIP servers; those of the system without any. */
   nameServers?: string[];
   log?: SipLog;
@@ -63,7 +66,7 @@ const MIN_SESSION_SECONDS = 90;
  */
 export async function startSipServer(config: SipServerConfig): Promise<SipServer> {
   const stack = await startStack(config);
-  const core = newCore(stack, config);
+  const { core, admin } = newCore(stack, config);
   stack.on('request', (transaction, request, source) => receiveRequest(core, transaction, request, source));
   stack.on('ack', (request, source) => receiveAck(core, request, source));
   stack.on('closed', peer => {
@@ -71,7 +74,6 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
     const app = lost && core.apps.next('register');
     if (app) announceLost(app, lost.request, lost.uris, peer);
   });
-  const admin = new AdminListener(core, config.admin);
   const adminPort = await admin.start().catch(async (error: unknown) => {
     await stack.stop();
     throw error;
@@ -99,7 +101,7 @@ function extraPorts(stack: SipStack): ExtraPorts {
   return ports;
 }
 
-function newCore(stack: SipStack, config: SipServerConfig): Core {
+function newCore(stack: SipStack, config: SipServerConfig): { core: Core; admin: AdminListener } {
   const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
     ...{ proxied: new ProxiedDialogs(), crowd: new Crowd(source => stack.openLine(source)) },
@@ -109,8 +111,14 @@ function newCore(stack: SipStack, config: SipServerConfig): Core {
     log: config.log ?? silentLog,
   };
   const sessions = new Sessions(() => core);
-  const core: Core = { ...parts, sessions };
-  return core;
+  const admin = new AdminListener(() => core, config.admin);
+  const director = new Director(
+    () => core,
+    config.requestHandlers ?? {},
+    place => admin.reach(place),
+  );
+  const core: Core = { ...parts, sessions, director };
+  return { core, admin };
 }
 
 /** With port 0 TCP gets a port first and UDP follows it; if that one is taken another is tried. */

@@ -1,5 +1,6 @@
 import { isRequest, responseTo, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import type { Source } from '../../sip/hop.ts';
+import type { ServerTransaction } from '../../sip/transactions/server.ts';
 import { parseLoose } from '../../sip/parser.ts';
 import { announceProgress } from '../announce.ts';
 import type { App } from '../app.ts';
@@ -8,8 +9,8 @@ import { localOf, ownHeaders } from '../complete.ts';
 import { release } from '../incoming.ts';
 import type { Core, Incoming } from '../records.ts';
 import { hasTooManyHops } from './forwarded.ts';
-import { planOf } from './plan.ts';
-import { Proxy } from './proxy.ts';
+import { planOf, type ProxyPlan } from './plan.ts';
+import { Proxy, type ProxyEars } from './proxy.ts';
 
 /** Headers of the request that an application cannot replace. */
 const KEPT = new Set([
@@ -33,23 +34,38 @@ export function serveProxy(core: Core, app: App, messageId: string, fields: stri
   const plan = planOf(rest);
   if (typeof plan === 'string') return app.nok(messageId, plan);
   const { transaction, request } = incoming;
-  const isCall = request.method === 'INVITE';
   letGo(core, incoming);
   if (hasTooManyHops(request)) {
     transaction.respond(responseTo(request, 483));
     return app.nok(messageId, 'Rejected with 483 Too Many Hops');
   }
   const final = (response: SipResponse, source: Source | undefined): void => {
-    if (plan.recordRoute && response.status < 300) core.proxied.begin(response);
     if (plan.fullResponse) announceProgress(app, messageId, response, source);
+  };
+  const done = (): void => app.ok(messageId, 'done');
+  proxyOn(core, transaction, plan, extraHeaders(incoming, text), { final, done });
+}
+
+/** Hands a request on as planned, and keeps the records of its call. */
+export function proxyOn(
+  core: Core,
+  transaction: ServerTransaction,
+  plan: ProxyPlan,
+  extra: SipHeader[] = [],
+  told: Partial<Pick<ProxyEars, 'final' | 'done'>> = {},
+): void {
+  const isCall = transaction.request.method === 'INVITE';
+  const final = (response: SipResponse, source: Source | undefined): void => {
+    if (plan.recordRoute && response.status < 300) core.proxied.begin(response);
+    told.final?.(response, source);
     if (isCall) callAnswered(core, 'network', 'proxy-uac', response);
   };
   const tried = (sent: SipRequest): void => void (isCall && callAttempted(core, 'application', sent));
   const done = (response: SipResponse): void => {
-    app.ok(messageId, 'done');
+    told.done?.(response);
     if (isCall) callAnswered(core, 'application', 'proxy-uas', response);
   };
-  new Proxy(core, transaction, plan, extraHeaders(incoming, text), { final, tried, done }).start();
+  new Proxy(core, transaction, plan, extra, { final, tried, done }).start();
 }
 
 /** It is no dialog of the application any more, and a CANCEL is none of its business. */
