@@ -8,6 +8,7 @@ import type { ServerTransaction } from '../sip/transactions/server.ts';
 import type { App, Apps } from './app.ts';
 import type { Crowd } from './crowd.ts';
 import type { Dialogs } from './dialogs.ts';
+import type { Loops } from './proxy/loops.ts';
 import type { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import type { RegisteredContacts } from './registered.ts';
 import type { Session } from './session-timer.ts';
@@ -106,6 +107,7 @@ export interface Core {
   dialogs: Dialogs;
   registered: RegisteredContacts;
   proxied: ProxiedDialogs;
+  loops: Loops;
   incoming: Map<string, Incoming>;
   crowd: Crowd;
   /** Takes care of requests that go to applications we connect to. */

@@ -12,6 +12,7 @@ import { Dialogs } from './dialogs.ts';
 import { receiveAck, receiveRequest } from './incoming.ts';
 import { Director, type RequestHandlers } from './outbound/director.ts';
 import type { Core, Incoming, Outgoing } from './records.ts';
+import { Loops } from './proxy/loops.ts';
 import { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import { RegisteredContacts } from './registered.ts';
 import { Sessions } from './sessions.ts';
@@ -104,7 +105,7 @@ function extraPorts(stack: SipStack): ExtraPorts {
 function newCore(stack: SipStack, config: SipServerConfig): { core: Core; admin: AdminListener } {
   const parts = {
     ...{ stack, apps: new Apps(), dialogs: new Dialogs(), registered: new RegisteredContacts() },
-    ...{ proxied: new ProxiedDialogs(), crowd: new Crowd(source => stack.openLine(source)) },
+    ...{ proxied: new ProxiedDialogs(), loops: new Loops(), crowd: new Crowd(source => stack.openLine(source)) },
     ...{ incoming: new Map<string, Incoming>(), outgoing: new Map<string, Outgoing>(), alarms: new Alarms() },
     minSessionSeconds: config.minSessionSeconds ?? MIN_SESSION_SECONDS,
     orphanGraceMs: config.orphanGraceMs ?? GRACE_MS,

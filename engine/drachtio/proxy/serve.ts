@@ -39,6 +39,10 @@ export function serveProxy(core: Core, app: App, messageId: string, fields: stri
     transaction.respond(responseTo(request, 483));
     return app.nok(messageId, 'Rejected with 483 Too Many Hops');
   }
+  if (core.loops.has(core.stack, request)) {
+    transaction.respond(responseTo(request, 482));
+    return app.nok(messageId, 'Rejected with 482 Loop Detected');
+  }
   const final = (response: SipResponse, source: Source | undefined): void => {
     if (plan.fullResponse) announceProgress(app, messageId, response, source);
   };
@@ -55,6 +59,7 @@ export function proxyOn(
   told: Partial<Pick<ProxyEars, 'final' | 'done'>> = {},
 ): void {
   const isCall = transaction.request.method === 'INVITE';
+  transaction.once('ended', core.loops.begin(transaction.request));
   const final = (response: SipResponse, source: Source | undefined): void => {
     if (plan.recordRoute && response.status < 300) core.proxied.begin(response);
     told.final?.(response, source);

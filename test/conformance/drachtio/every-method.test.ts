@@ -150,7 +150,8 @@ describe('every method of drachtio-srf', () => {
   it('a request and its response tell what they are', async () => {
     const tested = once(app, 'tested') as Promise<[WholeRequest, WholeResponse]>;
     line.handle = (given, answer) => {
-      const [request, response] = [given as WholeRequest, answer as unknown as WholeResponse];
+      const request = given as WholeRequest;
+      const response = answer as WholeResponse;
       request.res = response;
       response.setHeader('X-Set', 'one');
       response.removeHeader('X-Set'); // as in Express, and without effect

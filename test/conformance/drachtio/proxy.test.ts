@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { mock } from 'node:test';
 import { engineOnly, onEngine } from '../../support/engine-only.ts';
 import { Line } from './line.ts';
 import { SDP, type Heard, type UdpPeer } from './peer.ts';
@@ -201,6 +202,60 @@ describe('drachtio: proxied requests (RFC 3261 16)', () => {
     await caller.expect(/ 202 /);
     assert.deepEqual(statuses(await outcome), [202]);
   });
+
+  engineOnly(
+    'drachtio-server sends it round',
+    'a request that comes back as it was gets 482, and a 6xx ends the search',
+    async () => {
+      const [one, two] = [phone(first), phone(second)];
+      const invite = ring({}, {}, [one, two]);
+      const tried = await one.expect(/^INVITE/);
+      const [via = '', ...vias] = tried.all('Via');
+      const back = tried.text
+        .replace(`Via: ${via}`, `Via: ${one.via()}\r\nVia: ${via}`)
+        .replace(at(one), line.rig.uri());
+      assert.equal(vias.length, 1);
+      one.send(back);
+      const loop = await one.expect(/ 482 /);
+      one.send(
+        back
+          .replace(/^INVITE/, 'ACK')
+          .replace(/CSeq: .*/, 'CSeq: 1 ACK')
+          .replace(/^To: .*$/m, `To: ${loop.get('To')}`),
+      );
+      one.answer(tried, '603 Decline');
+      caller.companion('ACK', invite, (await caller.expect(/ 603 /)).get('To'));
+      assert.equal(two.heard.length, 0);
+    },
+  );
+
+  engineOnly(
+    'its clock is its own',
+    'a phone that says again that it rings has three more minutes (timer C)',
+    async () => {
+      const one = phone(first);
+      mock.timers.enable({ apis: ['setTimeout'] });
+      const invite = ring({}, {}, [one]);
+      const tried = await one.expect(/^INVITE/);
+      try {
+        for (let minutes = 0; minutes < 9; minutes += 3) {
+          one.answer(tried, '180 Ringing');
+          await caller.expect(/ 180 /);
+          mock.timers.tick(180_000);
+        }
+        one.answer(tried, '183 Session Progress');
+        await caller.expect(/ 183 /);
+        assert.equal(one.heard.length, 0);
+        mock.timers.tick(185_000);
+        one.answer(await one.expect(/^CANCEL/), '200 OK');
+      } finally {
+        mock.timers.reset();
+      }
+      one.answer(tried, '487 Request Terminated');
+      caller.companion('ACK', invite, (await caller.expect(/ 408 /)).get('To'));
+      assert.deepEqual(statuses(await outcome), [408]);
+    },
+  );
 
   engineOnly(
     'drachtio-server hands on what a Route asks',
