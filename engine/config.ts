@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import type { CodecName } from './media/codecs/table.ts';
 
 const port = z
   .string()
@@ -47,6 +48,19 @@ const portRange = z
     'must be a range of ports between 1024 and 65535',
   );
 
+const codecs = ['PCMU', 'PCMA', 'opus', 'G722'] as const satisfies readonly CodecName[];
+
+/** Names of codecs in whatever case, as the engine spells them. */
+const codecList = z
+  .string()
+  .transform(text => text.split(',').map(one => one.trim().toLowerCase()))
+  .refine(
+    names =>
+      new Set(names).size === names.length && names.every(one => codecs.some(codec => codec.toLowerCase() === one)),
+    `must be some of ${codecs.join(', ')}, each once, with commas between them`,
+  )
+  .transform(names => names.flatMap(one => codecs.filter(codec => codec.toLowerCase() === one)));
+
 /** Every setting of the engine (environment variables). */
 export const settingsSchema = z.object({
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that SIP and RTP listen on.'),
@@ -75,6 +89,11 @@ export const settingsSchema = z.object({
     ),
   SIP_DOMAIN: z.string().min(1).default('trunkline.localhost').describe('Domain under which extensions register.'),
   RTP_PORTS: portRange.default([20000, 24999]).describe('UDP ports for audio, first and last.'),
+  ENGINE_CODECS: codecList
+    .prefault(codecs.join())
+    .describe(
+      'Codecs that are spoken to phones and carriers, the most preferred first, whatever their order in an offer. For wideband among all who can, G722 or opus comes first.',
+    ),
   ADVERTISED_ADDRESS: z
     .ipv4()
     .optional()
@@ -135,6 +154,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
       names: certificateNames(env.SIP_DOMAIN, [env.HOST, env.ADVERTISED_ADDRESS]),
       verify: env.SIP_TLS_VERIFY === 'yes',
     },
+    codecs: env.ENGINE_CODECS,
     rtpPorts: env.RTP_PORTS,
     admin: { host: env.ENGINE_HOST, port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
     requestHandlers: env.ENGINE_REQUEST_HANDLERS,

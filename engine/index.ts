@@ -3,6 +3,7 @@ import type { RequestHandlers } from './drachtio/outbound/director.ts';
 import { BanList } from './sip/ban-list.ts';
 import type { MediaServer, MediaServerConfig, MediaServerStats } from './freeswitch/server.ts';
 import { startMediaThread } from './freeswitch/thread.ts';
+import type { CodecName } from './media/codecs/table.ts';
 import { Certificates, type CertificateFiles } from './sip/certificates.ts';
 import { ownCertificate } from './sip/self-signed.ts';
 import type { SipLog } from './sip/stack.ts';
@@ -24,6 +25,8 @@ export interface EngineConfig {
   sipPorts?: ExtraPorts;
   /** Needed with a TLS or WSS port. */
   tls?: TlsConfig;
+  /** Codecs that are spoken, the most preferred first; all by default. */
+  codecs?: readonly CodecName[];
   /** First and last RTP port. */
   rtpPorts: [low: number, high: number];
   /** The admin port that drachtio-srf connects to; port 0 = any. */
@@ -107,6 +110,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
   const media = await start({
     rtpHost: host,
     advertisedAddress,
+    codecs: config.codecs,
     rtpPorts: config.rtpPorts,
     sip: config.mediaSip,
     eventSocket,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EslConnection } from '../esl/connection.ts';
 import type { EslEvent, EslHeaders, EventFormat } from '../esl/encode.ts';
 import type { MediaClock } from '../media/clock.ts';
+import type { CodecName } from '../media/codecs/table.ts';
 import type { RtpPorts } from '../media/rtp-ports.ts';
 import type { Certificate } from '../media/secure/certificate.ts';
 import type { Channel } from './channel.ts';
@@ -21,6 +22,8 @@ export interface CoreOptions {
   rtpHost: string;
   /** Address written into SDP instead of the bound one, for parties that are not on this machine. */
   advertisedAddress?: string;
+  /** Codecs that are spoken, the most preferred first. */
+  codecs: readonly CodecName[];
   soundsDir: string;
   /** Where files fetched over HTTP and speech are kept for a while. */
   cacheDir: string;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { AudioLeg } from '../media/audio-leg.ts';
 import type { Certificate } from '../media/secure/certificate.ts';
+import type { CodecName } from '../media/codecs/table.ts';
 import type { Protection } from '../media/secure/protection.ts';
 import { isIPv6 } from 'node:net';
 import { isWildcard, localAddressFor, publicAddress, speaksTo } from '../sip/addresses.ts';
@@ -18,6 +19,14 @@ export interface Locality {
   advertised?: string;
 }
 
+/** What our descriptions say of ourselves. */
+export interface Abilities {
+  /** Codecs that we speak, the most preferred first. */
+  codecs: readonly CodecName[];
+  /** What our own offers ask for; an offer of the other side is answered in kind. */
+  security: Security;
+}
+
 /** How our offers protect the media. */
 export type Security = 'none' | 'sdes' | 'dtls';
 
@@ -31,7 +40,7 @@ export class Negotiation {
   remote: RemoteAudio | null = null;
   readonly #leg: AudioLeg;
   readonly #locality: Locality;
-  readonly #security: Security;
+  readonly #abilities: Abilities;
   readonly #certificate: Certificate;
   readonly #keys = newKeys();
   #credentials = newCredentials();
@@ -39,12 +48,11 @@ export class Negotiation {
   readonly #sessionId = randomInt(1, 2 ** 31);
   #version = this.#sessionId;
 
-  /** @param security what our own offers ask for; an offer of the other side is answered in kind */
-  constructor(leg: AudioLeg, locality: Locality, certificate: Certificate, security: Security = 'none') {
+  constructor(leg: AudioLeg, locality: Locality, certificate: Certificate, abilities: Abilities) {
     this.#certificate = certificate;
     this.#leg = leg;
     this.#locality = locality;
-    this.#security = security;
+    this.#abilities = abilities;
   }
 
   /** Answers an offer and starts the audio; null when there is no audio in it that we can serve (488). */
@@ -67,7 +75,7 @@ export class Negotiation {
     const family = isIPv6(from) ? 'IPv6' : 'IPv4';
     const agreed = this.remote && this.#addressFor(this.remote.address);
     const local = this.#local(agreed ?? publicAddress(family, bound, advertised), this.remote);
-    this.localSdp = this.remote ? describeSdp(local, this.remote) : offerSdp(local);
+    this.localSdp = this.remote ? describeSdp(local, this.remote) : offerSdp(local, this.#abilities.codecs);
     return this.localSdp;
   }
 
@@ -83,7 +91,7 @@ export class Negotiation {
 
   /** What we serve of a description, on an address that our sockets can reach. */
   #choose(session: SessionDescription): ReturnType<typeof chooseAudio> {
-    const chosen = chooseAudio(session);
+    const chosen = chooseAudio(session, this.#abilities.codecs);
     const address = chosen?.audio.address ?? '';
     return isWildcard(address) || speaksTo(this.#locality.bound, address) ? chosen : null; // 0.0.0.0 and :: hold the call
   }
@@ -114,7 +122,9 @@ export class Negotiation {
     const { fingerprint } = this.#certificate;
     const { ssrc } = this.#leg;
     if (!remote)
-      return this.#security === 'dtls' ? { fingerprint, setup: 'actpass', ice: this.#credentials, ssrc } : null;
+      return this.#abilities.security === 'dtls'
+        ? { fingerprint, setup: 'actpass', ice: this.#credentials, ssrc }
+        : null;
     if (!remote.dtls) return null;
     const restarts = this.#remoteFragment !== null && this.#remoteFragment !== remote.dtls.fragment;
     if (restarts) this.#credentials = newCredentials();
@@ -127,7 +137,7 @@ export class Negotiation {
     const answered = remote?.crypto;
     if (remote)
       return this.#keys.flatMap(one => (one.suite === answered?.suite ? [{ ...one, tag: answered.tag }] : []));
-    return this.#security === 'sdes' ? this.#keys.map((one, at) => ({ ...one, tag: at + 1 })) : [];
+    return this.#abilities.security === 'sdes' ? this.#keys.map((one, at) => ({ ...one, tag: at + 1 })) : [];
   }
 
   #local(address: string, remote: RemoteAudio | null): LocalAudio {

@@ -1,6 +1,6 @@
 import { isIPv6, SocketAddress } from 'node:net';
 import type { CodecName } from '../media/codecs/table.ts';
-import { codecNamed, codecs } from '../media/codecs/table.ts';
+import { codecNamed, codecNames } from '../media/codecs/table.ts';
 import type { CryptoLine } from './sdp-crypto.ts';
 import { parseCrypto, writeCrypto } from './sdp-crypto.ts';
 import type { DtlsAttributes, LocalDtls } from './sdp-dtls.ts';
@@ -152,10 +152,16 @@ function setAttribute(session: SessionDescription, section: MediaSection | null,
   if (attribute === 'rtcp-mux') section.multiplexed = true;
 }
 
-/** The first audio line we can serve, with what was negotiated on it; null when there is none (SIP 488). */
-export function chooseAudio(session: SessionDescription): { index: number; audio: RemoteAudio } | null {
+/**
+ * The first audio line we can serve, with what was negotiated on it; null when there is none (SIP 488).
+ * @param spoken the codecs that we speak, the most preferred first; the order of the description does not count (protocol page section 12)
+ */
+export function chooseAudio(
+  session: SessionDescription,
+  spoken = codecNames,
+): { index: number; audio: RemoteAudio } | null {
   for (const [index, section] of session.media.entries()) {
-    const audio = usable(session, section) ? readAudio(session, section) : null;
+    const audio = usable(session, section) ? readAudio(session, section, spoken) : null;
     if (audio) return { index, audio };
   }
   return null;
@@ -177,8 +183,12 @@ function defined(attributes: DtlsAttributes): DtlsAttributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
-function readAudio(session: SessionDescription, section: MediaSection): RemoteAudio | null {
-  const chosen = chooseCodec(section);
+function readAudio(
+  session: SessionDescription,
+  section: MediaSection,
+  spoken: readonly CodecName[],
+): RemoteAudio | null {
+  const chosen = chooseCodec(section, spoken);
   const address = section.address ?? session.address;
   if (!chosen || !address) return null;
   const { crypto, mid, multiplexed } = section;
@@ -205,9 +215,12 @@ function readAudio(session: SessionDescription, section: MediaSection): RemoteAu
   };
 }
 
-/** The first of our codecs that the line has; the order of the offer does not count (protocol page section 12). */
-function chooseCodec(section: MediaSection): Pick<RemoteAudio, 'codec' | 'payloadType'> | null {
-  for (const codec of codecs) {
+/** The first of these codecs that the line has. */
+function chooseCodec(
+  section: MediaSection,
+  spoken: readonly CodecName[],
+): Pick<RemoteAudio, 'codec' | 'payloadType'> | null {
+  for (const codec of spoken.map(codecNamed)) {
     const unmapped = codec.isStatic && !section.rtpmaps.has(codec.payloadType);
     const payloadType =
       unmapped && section.payloads.includes(codec.payloadType)
@@ -257,8 +270,9 @@ const offeredEvents = new Map([
   [103, 48_000],
 ]);
 
-/** The offer with which an INVITE without a body is answered: everything we can do. */
-export function offerSdp(local: LocalAudio): string {
+/** The offer with which an INVITE without a body is answered: everything we can do, in the order of our preference. */
+export function offerSdp(local: LocalAudio, spoken = codecNames): string {
+  const codecs = spoken.map(codecNamed);
   const lines = [
     ...sessionLines(local),
     `m=audio ${local.port} ${protoOf(local)} ${[...codecs.map(one => one.payloadType), ...offeredEvents.keys()].join(' ')}`,

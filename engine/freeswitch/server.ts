@@ -6,6 +6,8 @@ import { InboundServer } from '../esl/inbound.ts';
 import { openOutbound } from '../esl/outbound.ts';
 import type { EslMessage } from '../esl/reader.ts';
 import { MediaClock } from '../media/clock.ts';
+import type { CodecName } from '../media/codecs/table.ts';
+import { codecNames } from '../media/codecs/table.ts';
 import { makeCertificate } from '../media/secure/certificate.ts';
 import { RtpPorts } from '../media/rtp-ports.ts';
 import type { SipLog } from '../sip/stack.ts';
@@ -24,6 +26,8 @@ export interface MediaServerConfig {
   rtpHost: string;
   /** Address for SDP when the bound one is not what others see. */
   advertisedAddress?: string;
+  /** Codecs that are spoken, the most preferred first; all by default. */
+  codecs?: readonly CodecName[];
   /** First and last RTP port. */
   rtpPorts: [low: number, high: number];
   /** Where the SIP server reaches us; best a loopback address. Port 0 = any. */
@@ -95,6 +99,7 @@ async function coreFor(config: MediaServerConfig): Promise<Core> {
   return new Core({
     rtpHost: config.rtpHost,
     advertisedAddress: config.advertisedAddress,
+    codecs: config.codecs ?? codecNames,
     soundsDir: config.soundsDir,
     cacheDir: config.cacheDir ?? join(tmpdir(), 'trunkline-sounds'),
     maxSessions: config.maxSessions ?? 1000,

@@ -79,14 +79,10 @@ export class SipUserAgent {
   }
 
   #answer(transaction: ServerTransaction, audio: AudioLeg, route: Route): void {
-    const { rtpHost, advertisedAddress } = this.#core.options;
+    const { rtpHost, advertisedAddress, certificate, codecs } = this.#core.options;
     const locality = { bound: rtpHost, advertised: advertisedAddress };
-    const negotiation = new Negotiation(
-      audio,
-      locality,
-      this.#core.options.certificate,
-      securityOf(transaction.request),
-    );
+    const abilities = { codecs, security: securityOf(transaction.request) };
+    const negotiation = new Negotiation(audio, locality, certificate, abilities);
     const channel = new Channel(this.#core, audio);
     const leg = new SipLeg(this.#stack, transaction, negotiation, this.#eventsFor(channel, negotiation, route));
     this.#legs.set(leg.callId, leg);

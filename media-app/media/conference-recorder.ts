@@ -23,9 +23,13 @@ export class ConferenceRecorder {
     this.#name = name;
   }
 
-  /** Starts to record; resolves when the file is open. Rejects when the media server does not. */
+  /**
+   * Starts to record, at 8 kHz whatever the members speak (platform-api, Recording); resolves when the file is open. Rejects when
+   * the media server does not.
+   */
   async start(file: string): Promise<void> {
     this.#endpoint.conn?.filter('Conference-Name', this.#name);
+    await this.#command('uuid_setvar', `${this.#endpoint.uuid} record_sample_rate 8000`);
     await this.#hearing('start-recording', file, async opened => {
       const answer = await this.#order('start', file);
       if (!answer.includes('Record file')) throw new Error(`the media server answered ${answer.trim()}`);
@@ -60,7 +64,11 @@ export class ConferenceRecorder {
 
   async #order(what: 'start' | 'stop', file: string): Promise<string> {
     const order = `${this.#name} recording ${what} ${inQuotes(stripLineBreaks(file))}`;
-    const event = await withDeadline(this.#endpoint.api('conference', order), COMMAND_DEADLINE_MS, 'recording');
+    return this.#command('conference', order);
+  }
+
+  async #command(name: string, argument: string): Promise<string> {
+    const event = await withDeadline(this.#endpoint.api(name, argument), COMMAND_DEADLINE_MS, 'recording');
     return event.getBody();
   }
 }

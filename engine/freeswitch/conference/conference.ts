@@ -13,6 +13,7 @@ import { Member } from './member.ts';
 import { PlayQueue } from './play-queue.ts';
 import { Recordings } from './recordings.ts';
 import { RoomSounds } from './room-sounds.ts';
+import { recordingRate } from '../session-recording.ts';
 
 /** What makes a conference. */
 export interface ConferenceOptions {
@@ -66,7 +67,11 @@ export class Conference {
     this.domain = core.options.advertisedAddress ?? rtpHost;
     this.#options = options;
     this.mixer = new Mixer(clock);
-    this.recordings = new Recordings({ raise: headers => this.raiseAfterReply(headers), log, rate: () => this.rate });
+    this.recordings = new Recordings({
+      raise: headers => this.raiseAfterReply(headers),
+      log,
+      rate: () => this.#recordingRate(),
+    });
     this.plays = new PlayQueue({
       start: (source, onEnd) => this.mixer.play(source, onEnd),
       done: (file, samples, rate) =>
@@ -89,7 +94,7 @@ export class Conference {
     return count;
   }
 
-  /** Samples per second of what is recorded of this conference and played to it: the highest rate of its members. */
+  /** Samples per second of what is heard in this conference: the highest rate of its members. */
   get rate(): number {
     return [...this.members.values()].reduce((most, one) => Math.max(most, one.channel.leg.rate), sampleRate);
   }
@@ -176,6 +181,12 @@ export class Conference {
   raiseMove(member: Member, name: string): void {
     const names = { 'Old-Conference-Name': this.name, 'New-Conference-Name': name };
     this.raiseAfterReply({ ...memberHeaders(this, member), ...names, Action: 'transfer' });
+  }
+
+  /** What the first member says who has `record_sample_rate`; else that of the conference. */
+  #recordingRate(): number {
+    const asked = [...this.members.values()].find(({ channel }) => channel.get('record_sample_rate') !== undefined);
+    return asked ? recordingRate(asked.channel, name => asked.channel.get(name)) : this.rate;
   }
 
   #endsWithout(gone: Member): boolean {

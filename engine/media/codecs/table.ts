@@ -6,11 +6,14 @@ import { opus } from './opus.ts';
 
 export type { AudioCodec, Decoder, Encoder } from './codec.ts';
 
-/** Every codec a leg can speak, in the server's order of preference; the order of an offer does not count. */
-export const codecs = [pcmu, pcma, opus, g722] as const;
+/** Every codec a leg can speak, the most preferred first where nothing else is said. */
+const codecs = [pcmu, pcma, opus, g722] as const;
 
 /** The name of a codec as its rtpmap has it. */
 export type CodecName = (typeof codecs)[number]['name'];
+
+/** Their names. */
+export const codecNames: readonly CodecName[] = codecs.map(one => one.name);
 
 /** The codec of this name. */
 export function codecNamed(name: CodecName): (typeof codecs)[number] {

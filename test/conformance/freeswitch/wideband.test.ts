@@ -96,20 +96,27 @@ describe('wideband telephones', () => {
     const [a, b, c] = await Promise.all([wideCall(), wideCall(opus()), under.call()]);
     for (const { endpoint } of [a, b, c]) await (endpoint as Member).join(conference);
     [a.peer.saying, b.peer.saying, c.peer.saying] = [5000, 1000, 600];
-    const file = join(under.directory, 'conference.wav');
     await Promise.all([
       hears(a.peer, [1000, 600], [5000]),
       hears(b.peer, [5000, 600], [1000, 3000]),
       hears(c.peer, [1000], [600, 3000]),
     ]);
     assert.equal(String(await conference.get('rate')), '16000');
-    await conference.startRecording(file);
-    const target = c.peer.packets + 20;
-    await until(() => c.peer.packets >= target, 'some of it to record');
-    await conference.stopRecording(file);
-    const { rate, tracks } = await readWav(file);
-    const levels = [5000, 1000, 600].map(hz => amplitudeOf(tracks[0] ?? new Int16Array(), hz, rate));
-    assert.ok(rate === 16_000 && levels.every(one => one > 2500), `${rate} Hz: ${levels.join()}`);
+    for (const expected of [16_000, 8000]) {
+      const file = join(under.directory, `conference-${expected}.wav`);
+      if (expected === 8000) await a.endpoint.set('record_sample_rate', '8000');
+      await conference.startRecording(file);
+      const target = c.peer.packets + 20;
+      await until(() => c.peer.packets >= target, 'some of it to record');
+      await conference.stopRecording(file);
+      const { rate, tracks } = await readWav(file);
+      const [wide = 0, folded = 0, ...audible] = [5000, 3000, 1000, 600].map(hz =>
+        amplitudeOf((tracks[0] ?? new Int16Array()).subarray(800, 800 + rate / 10), hz, rate),
+      );
+      assert.ok(rate === expected && audible.every(one => one > 2500), `${rate} Hz: ${audible.join()}`);
+      if (expected === 16_000) assert.ok(wide > 2500 && folded < 150, `${wide}, ${folded}`);
+      else assert.ok(folded < 150, `${folded}`);
+    }
     await conference.destroy();
   });
 

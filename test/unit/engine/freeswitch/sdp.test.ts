@@ -54,6 +54,15 @@ describe('session descriptions of the media server', () => {
       if (codec === 'opus') assert.match(answer, /a=rtpmap:111 opus\/48000\/2[^]*a=rtpmap:103 telephone-event\/48000/);
     });
 
+  it('prefers the codecs of its settings, answers with no other and offers them in their order', () => {
+    const session = parseSdp(offer('m=audio 4000 RTP/AVP 0 8 9 101', 'a=rtpmap:101 telephone-event/8000'));
+    assert.ok(session);
+    assert.equal(chooseAudio(session, ['G722', 'PCMU'])?.audio.codec, 'G722');
+    assert.equal(chooseAudio(session, ['opus', 'PCMA'])?.audio.codec, 'PCMA');
+    assert.equal(chooseAudio(session, ['opus']), null);
+    assert.match(offerSdp(local, ['G722', 'PCMA']), /m=audio 20000 RTP\/AVP 9 8 101 103\r\na=rtpmap:9 G722/);
+  });
+
   it('offers every codec, and telephone-event at both clocks', () => {
     assert.match(offerSdp(local), /m=audio 20000 RTP\/AVP 0 8 102 9 101 103\r\n/);
     assert.match(offerSdp(local), /a=rtpmap:102 opus\/48000\/2\r\n[^]*a=rtpmap:9 G722\/8000\r\n/);

@@ -26,6 +26,14 @@ describe('settings of the engine', () => {
     );
   });
 
+  it('list the codecs that are spoken in any case, each once, and no other', () => {
+    const codecs = (text: string) => readSettings({ ...secrets, ENGINE_CODECS: text }).codecs;
+    assert.deepEqual(codecs('g722, Opus,PCMU'), ['G722', 'opus', 'PCMU']);
+    assert.deepEqual(codecs(''), ['PCMU', 'PCMA', 'opus', 'G722']);
+    for (const wrong of ['G729', 'PCMU,PCMU', 'PCMU,'])
+      assert.throws(() => codecs(wrong), /^Error: ENGINE_CODECS is wrong: must be some of/);
+  });
+
   it('take an empty text for unset', () => {
     assert.equal(readSettings({ ...secrets, HOST: '', ADVERTISED_ADDRESS: '' }).host, '127.0.0.1');
   });

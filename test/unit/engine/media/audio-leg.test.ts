@@ -6,7 +6,7 @@ import type { RemoteParty } from '../../../../engine/media/audio-leg.ts';
 import { AudioLeg } from '../../../../engine/media/audio-leg.ts';
 import { MediaClock } from '../../../../engine/media/clock.ts';
 import { decode } from '../../../../engine/media/codecs/g711.ts';
-import { codecs } from '../../../../engine/media/codecs/table.ts';
+import { codecNamed, codecNames } from '../../../../engine/media/codecs/table.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { emptyHeader, parseRtp } from '../../../../engine/media/rtp.ts';
 import type { Digit } from '../../../../engine/media/telephone-event.ts';
@@ -14,6 +14,7 @@ import { openSource } from '../../../../engine/media/sources/open-source.ts';
 import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
 
 const host = '127.0.0.1';
+const codecs = codecNames.map(codecNamed);
 const clock = new MediaClock();
 const ports = new RtpPorts([33_000, 33_199], host);
 let legs: AudioLeg[] = [];
