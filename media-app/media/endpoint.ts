@@ -255,13 +255,16 @@ export class MediaEndpoint extends EventEmitter {
     if (!this.alive) throw new Error('the leg is gone');
     await this.#command('uuid_setvar_multi', 'RECORD_STEREO=true;record_sample_rate=8000');
     const limit = limitSeconds > 0 ? ` ${limitSeconds}` : '';
-    const answer = await this.#command('uuid_record', `start ${inQuotes(stripLineBreaks(file))}${limit}`);
-    if (!answer.startsWith('+OK')) throw new Error(`the media server answered ${answer.trim()}`);
     this.#recordings.set(file, undefined);
+    const answer = await this.#command('uuid_record', `start ${inQuotes(stripLineBreaks(file))}${limit}`);
+    if (answer.startsWith('+OK')) return;
+    this.#recordings.delete(file);
+    throw new Error(`the media server answered ${answer.trim()}`);
   }
 
-  /** Ends a recording; resolves when its file is whole, or the leg gone. Never rejects. */
+  /** Ends a recording; resolves when its file is whole, or the leg gone; at once when there is none. Never rejects. */
   stopRecording(file: string): Promise<void> {
+    if (!this.#recordings.has(file)) return Promise.resolve();
     const stopping = this.#recordings.get(file) ?? this.#finishRecording(file);
     this.#recordings.set(file, stopping);
     return stopping;

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -253,6 +253,28 @@ describe('a conference that is recorded', function () {
     assert.deepEqual(reasonOf(await rooms.recording('start', connect.id)), [409, 'STATE_INVALID']);
     assert.deepEqual(reasonOf(await rooms.recording('stop', connect.id)), [409, 'RECORDING_NOT_ACTIVE']);
     await rooms.closed(connect.id);
+  });
+
+  it('that cannot be written is refused, leaves nothing in the conference, and the next one is not hindered', async () => {
+    const { id } = await rooms.open();
+    const folder = join(office.stack.dataDir, 'recordings');
+    mkdirSync(folder, { recursive: true });
+    renameSync(folder, `${folder}.aside`);
+    symlinkSync('/proc', folder); // where nobody makes a file
+    const refused = await rooms.recording('start', id).finally(() => {
+      rmSync(folder);
+      renameSync(`${folder}.aside`, folder);
+    });
+    assert.deepEqual(reasonOf(refused), [503, 'SERVICE_UNAVAILABLE']);
+    await eventually(
+      'nothing in the conference',
+      () => office.stack.holds(),
+      held => held.length === 0,
+    );
+    const next = await started(id);
+    assert.equal((await rooms.recording('stop', id)).status, 200);
+    assert.equal((await filesOf((await endOf(next)).id)).length, 1);
+    await rooms.closed(id);
   });
 
   it('a recording started or stopped in the moment the conference is deleted ends once, and nothing is left', async () => {
