@@ -2,5 +2,6 @@
 export const ENCAPSULATIONS = ['rtp', 'sln', 'audiosocket'] as const;
 export type EncapsulationName = (typeof ENCAPSULATIONS)[number];
 
+/** Whether a query parameter names an encapsulation. */
 export const isEncapsulation = (text: string | null): text is EncapsulationName =>
   ENCAPSULATIONS.some(name => name === text);

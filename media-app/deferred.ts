@@ -5,6 +5,7 @@ export interface Deferred<T> {
   reject: (reason: unknown) => void;
 }
 
+/** A promise that whoever holds it settles. */
 export const deferred = <T>(): Deferred<T> => {
   let resolve!: (value: T) => void;
   let reject!: (reason: unknown) => void;

@@ -150,6 +150,7 @@ export class Directory {
     return this.#one<Customer>('home-customer', `${CUSTOMER} AND home`, []);
   }
 
+  /** A customer that is not deleted, in whatever status. */
   async customer(id: string): Promise<Customer | undefined> {
     return this.#one<Customer>('customer', `${CUSTOMER} AND id = $1`, [id]);
   }
@@ -249,6 +250,7 @@ export class Directory {
     return this.#all<Provider>('routed-providers', ROUTED, [customerId, callingCode]);
   }
 
+  /** A live provider. */
   async provider(id: string): Promise<Provider | undefined> {
     return this.#one<Provider>('provider', `${PROVIDER} WHERE p.id = $1 AND p.tm_delete IS NULL`, [id]);
   }
@@ -278,6 +280,7 @@ export class Directory {
     }
   }
 
+  /** Closes the connections to Postgres. */
   async stop(): Promise<void> {
     await this.#pool.end();
   }

@@ -88,11 +88,13 @@ export class Neighbours {
     Object.assign(this.#answerers, { [question]: answerer });
   }
 
+  /** Hears what other nodes ask from now on. */
   async start(): Promise<void> {
     this.#ears.on('message', (_channel, text) => void this.#hear(JSON.parse(text) as Letter));
     await this.#ears.subscribe(keys.neighbour(this.#node));
   }
 
+  /** Hears nothing any more. */
   stop(): void {
     this.#ears.disconnect();
   }

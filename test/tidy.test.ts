@@ -272,6 +272,11 @@ describe('tidy: names and shape', () => {
 });
 
 describe('tidy: habits', () => {
+  it('functions and classes that others import say what they do', () => {
+    const migrations = /^control-api\/migrations\/\d/; // each says it above its statements
+    none(offences(source => (migrations.test(source.path) ? [] : silentExports(source)), product));
+  });
+
   it('the environment is read in config.ts, or handed to it by main.ts', () => {
     const rooms = product.filter(source => source.room !== 'scripts' && !/(^|\/)(config|main)\.ts$/.test(source.path));
     none(offences(source => positions(source, /\bprocess\.env\b/), rooms));
@@ -306,17 +311,28 @@ describe('tidy: habits', () => {
   });
 });
 
-/** Names of the values (no types) that a file exports. */
-function exportedValues(source: Source): string[] {
-  return source.tree.statements.flatMap(statement => {
-    const exported =
-      ts.canHaveModifiers(statement) &&
-      ts.getModifiers(statement)?.some(one => one.kind === ts.SyntaxKind.ExportKeyword);
-    if (!exported) return [];
-    if (ts.isVariableStatement(statement))
-      return statement.declarationList.declarations.map(one => one.name.getText(source.tree));
-    return ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement) ? [statement.name?.text ?? ''] : [];
-  });
+const isExported = (statement: ts.Statement): boolean =>
+  ts.canHaveModifiers(statement) &&
+  (ts.getModifiers(statement)?.some(one => one.kind === ts.SyntaxKind.ExportKeyword) ?? false);
+
+/** Names of the values (no types) that a statement declares. */
+function namesIn(statement: ts.Statement): string[] {
+  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map(one => one.name.getText());
+  return ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement) ? [statement.name?.text ?? ''] : [];
+}
+
+const exportedValues = (source: Source): string[] => source.tree.statements.filter(isExported).flatMap(namesIn);
+
+/** Exported functions and classes without a comment of their own. */
+function silentExports(source: Source): string[] {
+  const acts = (statement: ts.Statement): boolean =>
+    ts.isFunctionDeclaration(statement) ||
+    ts.isClassDeclaration(statement) ||
+    (ts.isVariableStatement(statement) &&
+      statement.declarationList.declarations.some(one => one.initializer && ts.isArrowFunction(one.initializer)));
+  return source.tree.statements
+    .filter(one => isExported(one) && acts(one) && ts.getJSDocCommentsAndTags(one).length === 0)
+    .flatMap(namesIn);
 }
 
 function longFunctions(source: Source): string[] {

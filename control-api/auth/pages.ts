@@ -27,6 +27,7 @@ ${hidden(token)}
 </form>`,
   );
 
+/** Shown for a link of a verification letter that is spent; it offers a new one. */
 export const verifyExpiredPage = (): string =>
   htmlPage(
     'This link is no longer good',
@@ -34,18 +35,21 @@ export const verifyExpiredPage = (): string =>
 ${resendForm}`,
   );
 
+/** Shown when an address has been confirmed. */
 export const verifiedPage = (): string =>
   htmlPage(
     'Your e-mail address is confirmed',
     '<p>Thank you. We have sent you a letter with which you choose your password.</p>',
   );
 
+/** Shown to whoever asked for a new link; it does not tell whether there is such an account. */
 export const resentPage = (): string =>
   htmlPage(
     'Look into your mailbox',
     '<p>If an account with this address waits to be confirmed, a new link is on its way.</p>',
   );
 
+/** The form behind the link of a letter, with its token, that sets a password. */
 export const resetPage = (token: string): string =>
   htmlPage(
     'Choose a new password',
@@ -59,9 +63,11 @@ ${hidden(token)}
 </form>`,
   );
 
+/** Shown when a password has been set. */
 export const resetDonePage = (): string =>
   htmlPage('Your password is set', '<p>You can log in with it from now on.</p>');
 
+/** Shown when the token is spent or the password too short or too long; it offers a new link. */
 export const resetRefusedPage = (): string =>
   htmlPage(
     'The password was not set',
@@ -70,5 +76,6 @@ once more, ask for a new link.</p>
 ${forgotForm}`,
   );
 
+/** Shown to whoever forgot a password; it does not tell whether there is such an account. */
 export const forgotPage = (): string =>
   htmlPage('Look into your mailbox', '<p>If somebody logs in with this address, a link is on its way to it.</p>');

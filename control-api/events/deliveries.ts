@@ -63,6 +63,11 @@ const CLAIM = `
   left join customers c on c.id = l.customer_id
   order by e.sequence`;
 
+/**
+ * Leases the deliveries that are due for `lease_ms`, so that no other sender takes them.
+ * @param given how many at most, in all and of a customer, and customers who are being served already
+ * @returns the leased ones, in the order of their events
+ */
 export const claimDeliveries = async (
   database: Knex,
   given: { most: number; most_per_customer: number; busy_customers: string[]; lease_ms: number },

@@ -34,10 +34,12 @@ export class LogFeed {
     this.#log = given.log;
   }
 
+  /** Listens from now on; without a connection it tries again. */
   start(): void {
     this.#running = this.#run();
   }
 
+  /** Listens no more. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#client?.end();

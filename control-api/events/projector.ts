@@ -51,6 +51,7 @@ export class Projector {
     return this.#active;
   }
 
+  /** Waits for the lock, and projects while it is held. */
   start(): void {
     this.#reader = this.#given.redis.duplicate({ maxRetriesPerRequest: null });
     this.#reader.on('error', (error: Error) => this.#log.warn({ err: error }, 'the projector lost Redis'));

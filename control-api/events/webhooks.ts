@@ -54,6 +54,7 @@ export class Webhooks {
     this.#given = { timeout_ms: 5000, first_retry_ms: 1000, poll_ms: 500, ...given };
   }
 
+  /** Sends what is due, now and whenever something is. */
   start(): void {
     this.#quiet = this.#given.feed.onGrowth(growth => growth?.posted !== false && this.#wake());
     this.#timer = setInterval(() => this.#wake(), this.#given.poll_ms);

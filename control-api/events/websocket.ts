@@ -62,6 +62,7 @@ export class EventSocket {
     this.#logs = new CustomerLogs(given);
   }
 
+  /** Takes upgrades from now on. */
   start(): void {
     const { ping_ms, silence_ms, identify_ms } = this.#given;
     this.#given.server.on('upgrade', this.#upgrade);

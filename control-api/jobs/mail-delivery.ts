@@ -45,6 +45,7 @@ export class MailDelivery {
     [this.#db, this.#send, this.#log] = [db, send, log];
   }
 
+  /** Sends what waits, now and from time to time. */
   start(): void {
     this.wake();
     this.#timer = setInterval(() => this.wake(), POLL_MS).unref();

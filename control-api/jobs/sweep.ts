@@ -20,6 +20,7 @@ export class Sweep {
     [this.#work, this.#failure, this.#log, this.#everyMs] = [work, failure, log, everyMs];
   }
 
+  /** Does the work now and every time the interval is over. */
   start(): void {
     this.sweep();
     this.#timer = setInterval(() => this.sweep(), this.#everyMs).unref();

@@ -34,6 +34,7 @@ export class MediaStreams {
     [this.#server, this.#context] = [server, context];
   }
 
+  /** Takes upgrades from now on. */
   start(): void {
     this.#server.on('upgrade', this.#upgrade);
     this.#every(PING_MS, () => [...this.#relays.keys()].forEach(relay => relay.checkAlive(3 * PING_MS)));

@@ -21,9 +21,11 @@ export type Ending =
 export const callAttempted = (core: Core, origin: Origin, invite: SipMessage): void =>
   tell(core, 'cdr:attempt', origin, '', invite);
 
-export const callStarted = (core: Core, origin: Origin, role: Role, answer: SipMessage): void =>
+/** A call was answered; `role`: which side of it we are. */
+const callStarted = (core: Core, origin: Origin, role: Role, answer: SipMessage): void =>
   tell(core, 'cdr:start', origin, `|${role}`, answer);
 
+/** A call was refused or has ended, by this message. */
 export const callStopped = (core: Core, origin: Origin, ending: Ending, message: SipMessage): void =>
   tell(core, 'cdr:stop', origin, `|${ending}`, message);
 

@@ -16,6 +16,7 @@ const isProvisional = ({ status }: SipResponse): boolean => status > 100 && stat
 export const isReliable = ({ request }: Incoming, given: SipResponse): boolean =>
   request.method === 'INVITE' && isProvisional(given) && (lists(given, 'require') || lists(request, 'require'));
 
+/** Whether the caller knows reliable provisional responses (RFC 3262 3). */
 export const takesReliable = (request: SipRequest): boolean => lists(request, 'supported') || lists(request, 'require');
 
 /** One reliable response at a time, and no 2xx before its PRACK (RFC 3262 3). */

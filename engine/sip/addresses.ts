@@ -54,6 +54,7 @@ export const sourceOf = (address: string): string => {
 /** Whether a socket bound to `host` can talk to that address; one bound to `::` talks to both kinds. */
 export const speaksTo = (host: string, address: string): boolean => host === '::' || isIPv6(host) === isIPv6(address);
 
+/** Whether a socket bound to it listens on all addresses. */
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /** The address others elsewhere most likely reach us at: the first that is not loopback. */

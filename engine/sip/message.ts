@@ -29,6 +29,7 @@ export type SipMessage = SipRequest | SipResponse;
 /** Headers as a caller writes them; a list gives several lines. Undefined values are left out. */
 export type HeaderInput = Record<string, string | string[] | undefined>;
 
+/** A request has a method, a response a status. */
 export const isRequest = (message: SipMessage): message is SipRequest => 'method' in message;
 
 /** CR, LF and NUL can never become part of a line we write. */
@@ -119,9 +120,11 @@ export function serialize(message: SipMessage): Buffer {
   return message.body.length === 0 ? Buffer.from(head) : Buffer.concat([Buffer.from(head), message.body]);
 }
 
+/** A tag that nobody guesses (RFC 3261 19.3). */
 export const newTag = (): string => randomBytes(8).toString('hex');
 /** A branch with the magic cookie of RFC 3261 8.1.1.7. */
 export const newBranch = (): string => `z9hG4bK${randomBytes(10).toString('hex')}`;
+/** A Call-ID of our own (RFC 3261 8.1.1.4). */
 export const newCallId = (): string => randomUUID();
 
 const REASONS: Readonly<Record<number, string>> = {

@@ -2,6 +2,7 @@ import { listOf } from './grammar.ts';
 import { header, headersOf, type SipRequest } from './message.ts';
 import { parseNameAddr, parseUri } from './uri.ts';
 
+/** The values of all Route headers, topmost first. */
 export const routesOf = (request: SipRequest): string[] => listOf(headersOf(request, 'route'));
 
 /**

@@ -51,6 +51,7 @@ function parseTail(text: string): Pick<SipUri, 'host' | 'port' | 'params' | 'hea
   return { ...place, params, ...(question >= 0 && { headers: text.slice(question + 1) }) };
 }
 
+/** The URI as text; nothing is escaped anew. */
 export function formatUri(uri: SipUri): string {
   const params = formatParams(uri.params);
   if (uri.scheme === 'tel') return `tel:${uri.user ?? ''}${params}`;

@@ -18,6 +18,7 @@ export function parseVia(entry: string): Via | undefined {
   return { transport: transport.toUpperCase(), ...sentBy, params: parseParams(at < 0 ? '' : entry.slice(at + 1)) };
 }
 
+/** The value of a Via header. */
 export const formatVia = (via: Via): string =>
   `SIP/2.0/${via.transport} ${formatHostPort(via.host, via.port)}${formatParams(via.params)}`;
 

@@ -27,15 +27,18 @@ export class Recorder {
     return this.#bytes > MOST_BYTES;
   }
 
+  /** Notes an event and what it is about. */
   event(type: string, about: string): void {
     this.events.push({ at_ms: this.#clock.elapsed, type, about });
   }
 
+  /** Notes a step. */
   add(step: Step): void {
     this.trace.push(step);
     this.grow(step.action.option);
   }
 
+  /** Counts what is recorded besides against the bound. */
   grow(value: unknown): void {
     this.#bytes += STEP_BYTES + byteLength(JSON.stringify(value));
   }

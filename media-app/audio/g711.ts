@@ -39,11 +39,13 @@ const DECODED: Record<Law, Int16Array> = {
   alaw: Int16Array.from({ length: 256 }, (_, byte) => fromAlaw(byte)),
 };
 
+/** Samples of 16 bits (little endian) as one byte each (ITU-T G.711). */
 export const encodeG711 = (law: Law, samples: Buffer): Buffer => {
   const encode = ENCODE[law];
   return Buffer.from(Array.from({ length: samples.length >> 1 }, (_, at) => encode(samples.readInt16LE(at * 2))));
 };
 
+/** One byte a sample (ITU-T G.711) as samples of 16 bits, little endian. */
 export const decodeG711 = (law: Law, bytes: Buffer): Buffer => {
   const table = DECODED[law];
   const samples = Buffer.alloc(bytes.length * 2);

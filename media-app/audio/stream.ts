@@ -79,6 +79,7 @@ export class AudioStream implements RunningStream {
     }
   }
 
+  /** Ends it on both sides; twice is no error. */
   end(): void {
     if (this.#over) return;
     this.#over = true;

@@ -42,10 +42,12 @@ export class Streams {
     this.#streams.add(stream);
   }
 
+  /** The stream is over: its place is free. */
   leave(stream: RunningStream): void {
     this.#streams.delete(stream);
   }
 
+  /** Ends the streams that `external_media_start` began. */
   endExternal(): void {
     for (const stream of [...this.#streams]) if (stream.external) stream.end();
   }

@@ -20,10 +20,12 @@ export class HealthCheck {
     this.#intervalMs = intervalMs;
   }
 
+  /** Looks after the call from now on. */
   start(): void {
     this.#timer = setTimeout(() => void this.#check(), this.#intervalMs);
   }
 
+  /** Looks no more. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

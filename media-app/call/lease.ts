@@ -21,6 +21,7 @@ export class Lease {
     this.#log = log;
   }
 
+  /** Says that this node is there, and goes on saying so. Rejects when Redis does not take it. */
   async start(): Promise<void> {
     await this.#redis.sadd(keys.nodes, this.#report().node_id);
     await this.renew();

@@ -99,11 +99,13 @@ export class Recovery {
     this.#log = log;
   }
 
+  /** Looks for dead nodes now and every interval. */
   start(): void {
     void this.sweep(); // what an earlier start of this node left behind
     this.#timer = setInterval(() => void this.sweep(), this.#intervalMs);
   }
 
+  /** Looks no more. */
   stop(): void {
     clearInterval(this.#timer);
   }

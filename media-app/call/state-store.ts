@@ -89,6 +89,7 @@ export class StateStore {
     return { kind, version: 0, owner: this.node, final: false, data, internal: {} };
   }
 
+  /** The live record of this id; undefined when there is none any more. */
   async read<K extends LiveKind>(kind: K, id: string): Promise<LiveRecord<K> | undefined> {
     const text = await this.#redis.get(keys.live(kind, id));
     return text ? (JSON.parse(text) as LiveRecord<K>) : undefined;

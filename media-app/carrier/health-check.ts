@@ -28,11 +28,13 @@ export class CarrierHealthCheck {
     this.#log = given.log;
   }
 
+  /** Asks carriers every interval. */
   start(): void {
     this.#timer = setInterval(() => void this.#look(), this.#everyMs);
     this.#timer.unref();
   }
 
+  /** Asks no more. */
   stop(): void {
     clearInterval(this.#timer);
   }

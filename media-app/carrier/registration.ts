@@ -70,6 +70,7 @@ export class CarrierRegistrations {
     this.#log = given.log;
   }
 
+  /** Keeps registered what is to be registered. */
   start(): void {
     this.#timer = setInterval(() => void this.#look(), LOOK_MS);
     this.#timer.unref();

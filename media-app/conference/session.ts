@@ -208,6 +208,7 @@ export class ConferenceSession implements RecordedConference {
     });
   }
 
+  /** Writes facts of the conference that are told to nobody; nothing when it is over. */
   async note(changes: Partial<Conference>): Promise<void> {
     if (!conferenceMachine.isFinal(this.conference.status)) await this.#commit(changes, []);
   }

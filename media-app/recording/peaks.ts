@@ -15,6 +15,7 @@ export class Peaks {
     this.#stretch = Math.max(LEAST_SAMPLES, Math.ceil(samples / MOST_PEAKS));
   }
 
+  /** The next sample, 16 bits. */
   take(sample: number): void {
     this.#loudest = Math.max(this.#loudest, Math.abs(sample));
     this.#in += 1;

@@ -145,12 +145,14 @@ export class SipCaptures {
     else this.#keep(callId, seen);
   }
 
+  /** Messages of this Call-ID belong to the leg; those that came before it was known, too. */
   follow(callId: string, leg: LegCapture): void {
     this.#legs.set(callId, leg);
     for (const seen of this.#early.get(callId) ?? []) leg.add(seen);
     this.#early.delete(callId);
   }
 
+  /** The leg is over. */
   forget(callId: string): void {
     this.#legs.delete(callId);
   }
@@ -163,6 +165,7 @@ export class SipCaptures {
     );
   }
 
+  /** Where the server listens on a transport. */
   listenerOf(transport: string): SipAddress {
     return this.#listeners.get(transport) ?? NOWHERE;
   }

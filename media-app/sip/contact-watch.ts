@@ -62,11 +62,13 @@ export class ContactWatch {
     this.#log = given.log;
   }
 
+  /** Asks the phones that are due, every second. */
   start(): void {
     this.#timer = setInterval(() => void this.#look(), LOOK_MS);
     this.#timer.unref();
   }
 
+  /** Asks no more. */
   stop(): void {
     clearInterval(this.#timer);
   }

@@ -31,10 +31,12 @@ export interface Bound {
 }
 
 const ID_LENGTH = 36;
+/** The binding that a member of the sorted sets names. */
 export const boundOf = (member: string): Bound => ({
   extension_id: member.slice(0, ID_LENGTH),
   binding: member.slice(ID_LENGTH + 1),
 });
+/** The name of a binding in the sorted sets: the id of the extension, a blank and the binding. */
 export const memberOf = ({ extension_id, binding }: Bound): string => `${extension_id} ${binding}`;
 
 /** What is to become of the contacts of an extension. */

@@ -87,6 +87,7 @@ export class InviteHandler {
     this.#refusals = refusals;
   }
 
+  /** Answers one INVITE outside any dialog that arrived through `server`, by a refusal or by a call. */
   async invite(request: SipRequest, response: SipResponse, server: SipServer): Promise<void> {
     const gone = { canceled: false };
     request.once('cancel', () => (gone.canceled = true));

@@ -45,6 +45,7 @@ export interface Answerable {
   answer(): Promise<void>;
 }
 
+/** True for a leg that came in, which is answered by us. */
 export const isAnswerable = (leg: Leg): leg is Leg & Answerable => 'answer' in leg;
 
 interface LegEvents {

@@ -57,6 +57,7 @@ export class Subscriptions {
     this.#log = given.log;
   }
 
+  /** Tells subscribers of changes from now on. */
   async start(): Promise<void> {
     await this.#presences.listen(name => this.#changed(name));
   }

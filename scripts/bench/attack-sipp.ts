@@ -40,6 +40,7 @@ const PATIENCE_S = 120;
 /** `UDP message sent (295 bytes):` or `UDP message received [383] bytes :`, a blank line, and the message. */
 const LOGGED = /^UDP message (sent|received) [([]\d+[^\n]*\n\n([^]*)$/;
 
+/** Whether sipp is installed here. */
 export const hasSipp = (): boolean => findProgram('sipp') !== undefined;
 
 /**

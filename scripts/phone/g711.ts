@@ -42,11 +42,13 @@ const ENCODE: Record<Law, Uint8Array> = {
   PCMA: Uint8Array.from({ length: 65_536 }, (_, i) => linearToAlaw((i << 16) >> 16)),
 };
 
+/** One byte a sample (ITU-T G.711) as 16-bit samples. */
 export function decodeG711(law: Law, bytes: Uint8Array): Int16Array {
   const table = DECODE[law];
   return Int16Array.from(bytes, byte => table[byte] ?? 0);
 }
 
+/** 16-bit samples as one byte each (ITU-T G.711). */
 export function encodeG711(law: Law, samples: Int16Array): Buffer {
   const table = ENCODE[law];
   return Buffer.from(Uint8Array.from(samples, sample => table[sample & 0xffff] ?? 0));

@@ -40,6 +40,7 @@ function headerLength(data: Buffer, flags: number): number {
   return fixed + 4 > data.length ? Infinity : fixed + 4 + data.readUInt16BE(fixed + 2) * 4;
 }
 
+/** The packet on the wire, without CSRCs, extension and padding (RFC 3550 section 5.1). */
 export function formatRtp(packet: RtpPacket): Buffer {
   const head = Buffer.alloc(12);
   head.writeUInt8(0x80, 0);
@@ -50,6 +51,7 @@ export function formatRtp(packet: RtpPacket): Buffer {
   return Buffer.concat([head, packet.payload]);
 }
 
+/** A key press in the payload of a packet (RFC 4733 section 2.3); undefined when it is too short to be one. */
 export function parseEvent(payload: Buffer): TelephoneEvent | undefined {
   if (payload.length < 4) return undefined;
   return { event: payload.readUInt8(0), end: (payload.readUInt8(1) & 0x80) !== 0, duration: payload.readUInt16BE(2) };

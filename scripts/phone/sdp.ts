@@ -38,6 +38,7 @@ export interface LocalDescription {
 const FIXED: Record<Law, number> = { PCMU: 0, PCMA: 8 };
 export const EVENT_PAYLOAD_TYPE = 101;
 
+/** The payload type of a law (RFC 3551 table 4). */
 export function payloadTypeOf(law: Law): number {
   return FIXED[law];
 }

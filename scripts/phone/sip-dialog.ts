@@ -28,6 +28,7 @@ export interface DialogStart {
   peer: Remote;
 }
 
+/** A dialog before its first request was answered, towards `target` (RFC 3261 section 12.1). */
 export function newDialog(start: DialogStart, target: string): Dialog {
   return {
     ...start,

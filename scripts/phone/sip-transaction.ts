@@ -42,6 +42,7 @@ class Repeater {
   }
 }
 
+/** A request of ours and its answers (RFC 3261 section 17.1): it is repeated over UDP until there is one. */
 export class ClientTransaction {
   readonly request: SipRequest;
   #handlers: ClientHandlers;
@@ -115,6 +116,7 @@ export interface ServerHandlers extends Surroundings {
   unacknowledged(): void;
 }
 
+/** A request to us and our answers (RFC 3261 section 17.2): repeats hear the latest one again. */
 export class ServerTransaction {
   readonly request: SipRequest;
   #handlers: ServerHandlers;

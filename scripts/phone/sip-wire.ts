@@ -129,6 +129,7 @@ function sentByPort(via: string): number {
   return Number(/^SIP\s*\/\s*2\.0\s*\/\s*\w+\s+(?:\[[^\]]*\]|[^:;\s]+)\s*:\s*(\d+)/i.exec(via)?.[1] ?? 5060);
 }
 
+/** The branch of the topmost Via; empty when there is none. */
 export function branchOf(message: SipMessage): string {
   const value = headerList(message, 'via')[0] ?? '';
   return parseParams(value.slice(value.indexOf(';'))).get('branch') ?? '';

@@ -19,6 +19,7 @@ const SPEECH_WINDOW_MS = 1000;
 const SILENT_DBFS = -50;
 const TOLERANCE_HZ = 6;
 
+/** Judges what a phone hears: tones, speech, silence. */
 export class Ear {
   #hearing: Hearing;
   #name: string;

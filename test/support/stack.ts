@@ -83,6 +83,7 @@ let postgresDir: string | undefined;
 let databaseCount = 0;
 let shared: Promise<Stack> | undefined;
 
+/** A new folder of our own; whoever asks removes it. */
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'trunkline-test-'));
 
 /** One PostgreSQL for all stacks of a mocha run; each stack gets a database of its own. */
@@ -245,6 +246,7 @@ const notOurs = (): StackProcess => {
 const holdsOf = (servers: OwnServers | undefined, engine: StackProcess, lines: string[]): Promise<string[]> =>
   servers ? channelsOf(servers) : engineHolds(engine, lines);
 
+/** Asks the API with an accesskey, or with the headers that are given instead of it. */
 export const callApi =
   (baseUrl: string, accesskey: string): Stack['api'] =>
   async (method, path, body, headers) => {

@@ -112,6 +112,7 @@ export const dialogOf = (call: PhoneCall): { call_id: string; to_tag: string; fr
   return { call_id, to_tag: remoteTag ?? '', from_tag: localTag };
 };
 
+/** The Replaces header that names the dialog of a call as its far end sees it. */
 export const replacesOf = (call: PhoneCall): string => {
   const { call_id, to_tag, from_tag } = dialogOf(call);
   return `${call_id};to-tag=${to_tag};from-tag=${from_tag}`;

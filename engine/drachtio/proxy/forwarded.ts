@@ -47,6 +47,7 @@ const hopsLeft = (request: SipRequest): number => {
   return given !== undefined && /^\d{1,3}$/.test(given) ? Number(given) : 70;
 };
 
+/** A request that nobody may send on any further: it gets 483 (RFC 3261 16.3 step 3). */
 export const hasTooManyHops = (request: SipRequest): boolean => hopsLeft(request) === 0;
 
 /** A copy to send on: one hop less, our Routes gone, the URI the target's. Via and Record-Route come later. */

@@ -25,6 +25,7 @@ export interface BandShape {
   initialScale: number;
 }
 
+/** Adaptive quantizer and predictor of one band (ITU-T G.722 section 3), which coder and decoder run alike. */
 export class Band {
   /** Quantizer step. */
   scale: number;
