@@ -28,6 +28,7 @@ export const TEST_PROGRAMS: readonly Program[] = [
   { program: 'sipp', package: 'sip-tester', purpose: 'scenarios of SIP races' },
   { program: 'baresip', package: 'baresip-core', purpose: 'a phone that others wrote' },
   { program: 'linphonec', package: 'linphone-cli', purpose: 'another' },
+  { program: 'chromium', package: 'chromium', purpose: 'a browser that is a phone' },
 ];
 
 /** The path of a program, or `undefined` when it is not installed. */

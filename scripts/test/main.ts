@@ -93,7 +93,8 @@ const SECONDS: Record<string, number> = {
     refer: 13,
   },
   ...{
-    'foreign-phones': 16,
+    'foreign-phones': 15,
+    'browser-phone': 8,
     'conference-recording': 12,
     'early-media': 10,
     groupcalls: 10,

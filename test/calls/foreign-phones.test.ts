@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
+import { judged } from '../../scripts/test/judged.ts';
 import { Baresip } from '../support/baresip.ts';
 import type { ForeignPhone, ForeignPhoneOptions } from '../support/foreign-phone.ts';
 import { Linphone } from '../support/linphone.ts';
@@ -52,7 +53,10 @@ describe('phones that others wrote: baresip over UDP and TCP, linphonec over TLS
     ]);
   });
   beforeEach(() => [ann, leo, bea].forEach(phone => phone.forget()));
-  afterEach(() => office.nothingLeft());
+  afterEach(async () => {
+    if (judged.failed) for (const phone of [ann, leo, bea]) phone.drop();
+    await office.nothingLeft();
+  });
   after(async () => {
     await Promise.all([ann, leo, bea].map(phone => phone?.stop()));
     for (const id of ids) await office.stack.api('DELETE', `/extensions/${id}`);

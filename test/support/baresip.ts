@@ -122,6 +122,10 @@ export class Baresip implements ForeignPhone {
     await this.#said.until(/"CALL_CLOSED"/);
   }
 
+  drop(): void {
+    for (const _call of ['one', 'another']) this.#order('hangup');
+  }
+
   forget(): void {
     this.#said.skip();
   }
@@ -133,9 +137,13 @@ export class Baresip implements ForeignPhone {
   }
 
   async #tell(command: string, params: string, done: RegExp): Promise<void> {
+    this.#order(command, params);
+    await this.#said.until(done);
+  }
+
+  #order(command: string, params = ''): void {
     const body = JSON.stringify({ command, params, token: command });
     this.#socket.write(`${Buffer.byteLength(body)}:${body},`);
-    await this.#said.until(done);
   }
 
   /** `12:{"event":…},` */

@@ -6,7 +6,7 @@ import type { Stack } from './stack.ts';
 export interface ForeignPhoneOptions {
   stack: Stack;
   account: PhoneAccount;
-  transport: 'udp' | 'tcp' | 'tls';
+  transport: 'udp' | 'tcp' | 'tls' | 'wss';
   /** Hz of the tone that it says. */
   tone: number;
   /** A folder of its own, for its settings and what it hears. */
@@ -30,8 +30,10 @@ export interface ForeignPhone {
   hangup(): Promise<void>;
   /** Resolves once a call of it has ended. */
   ended(): Promise<void>;
+  /** Ends all its calls without waiting: after a test that failed. */
+  drop(): void;
   /** What it said so far counts no more. */
-  forget(): void;
+  forget(): void | Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -4,19 +4,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { tone as sine } from '../../scripts/phone/sound.ts';
-import { formatWav, SAMPLE_RATE } from '../../scripts/phone/wav.ts';
 import { findProgram } from '../../scripts/start/install.ts';
 import { freePorts } from '../../scripts/start/ports.ts';
 import { type ForeignPhone, type ForeignPhoneOptions, proxyOf } from './foreign-phone.ts';
 import { HeardFile } from './heard-file.ts';
 import { Said } from './said.ts';
-
-const minuteOf = (hz: number): Int16Array => {
-  const samples = new Int16Array(60 * SAMPLE_RATE);
-  sine(hz).fill(samples);
-  return samples;
-};
+import { writeTone } from './tone-file.ts';
 
 const configuration = (options: ForeignPhoneOptions, port: number): string => {
   const { account, transport } = options;
@@ -68,7 +61,7 @@ export class Linphone implements ForeignPhone {
     const [port = 0] = await freePorts(1);
     mkdirSync(join(folder, '.local/share/linphone'), { recursive: true }); // its database is not made without
     writeFileSync(join(folder, 'linphonerc'), configuration(options, port));
-    writeFileSync(join(folder, 'says.wav'), formatWav(minuteOf(options.tone)));
+    writeTone(join(folder, 'says.wav'), options.tone);
     const child = spawn('setpriv', ['--pdeathsig', 'KILL', command, '-c', join(folder, 'linphonerc')], {
       env: { PATH: process.env['PATH'], HOME: folder },
       cwd: folder,
@@ -133,6 +126,10 @@ export class Linphone implements ForeignPhone {
   async ended(): Promise<void> {
     const [, over] = await this.#said.until(/Call (\d+) with .* ended/);
     this.#calls = this.#calls.filter(id => id !== over);
+  }
+
+  drop(): void {
+    this.#tell('terminate all');
   }
 
   forget(): void {

@@ -1,0 +1,85 @@
+import { rmSync } from 'node:fs';
+import { judged } from '../../scripts/test/judged.ts';
+import { BrowserPhone } from '../support/browser-phone.ts';
+import { engineOnly } from '../support/engine-only.ts';
+import { Office } from '../support/office.ts';
+import type { PhoneCall } from '../support/phone-call.ts';
+import type { TestPhone } from '../support/phone.ts';
+import { sharedStack, temporaryFolder } from '../support/stack.ts';
+
+const NO_SRTP = 'our configuration of FreeSWITCH has no SRTP';
+/** The held low note of the first bar of the music on hold. */
+const MUSIC_HZ = 262;
+/** How long ICE and DTLS may take on a busy machine. */
+const PATIENCE = { within_ms: 12_000 };
+
+describe('a browser phone: JsSIP in Chromium, registered over secure WebSocket', function () {
+  this.timeout(45_000);
+  let office: Office;
+  let folder: string;
+  let browser: BrowserPhone | undefined;
+  let desk: TestPhone;
+
+  before(async () => {
+    office = new Office(await sharedStack());
+    folder = temporaryFolder();
+    const [account] = office.stack.welcome.extensions;
+    if (!account) throw new Error('the first start made no extension');
+    [browser, desk] = await Promise.all([
+      BrowserPhone.start({ stack: office.stack, account, transport: 'wss', tone: 500, folder }),
+      office.registered('1002', { tone: 900, codecs: ['PCMU'] }),
+    ]);
+  });
+  beforeEach(() => browser?.forget());
+  afterEach(async () => {
+    if (judged.failed) {
+      browser?.drop();
+      await Promise.allSettled(desk.calls.map(call => call.hangup()));
+    }
+    await office.nothingLeft();
+  });
+  after(async () => {
+    await browser?.stop();
+    await office.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const phone = (): BrowserPhone => {
+    if (!browser) throw new Error('Chromium did not start');
+    return browser;
+  };
+  const together = (call: PhoneCall): Promise<unknown> =>
+    Promise.all([phone().ear.hearsOnly([900], PATIENCE), call.hearsOnly([500], PATIENCE)]);
+
+  engineOnly(NO_SRTP, 'it calls a G.711 phone and both hear each other, also after it held the call', async () => {
+    const [call] = await Promise.all([desk.waitForCall({ autoAnswer: true }), phone().dial('1002')]);
+    await together(call);
+    await phone().hold();
+    await Promise.all([phone().ear.hearsSilence(), call.hearsSilence()]);
+    await phone().resume();
+    await together(call);
+    await Promise.all([phone().hangup(), call.ended()]);
+  });
+
+  engineOnly(
+    NO_SRTP,
+    'a G.711 phone calls it and both hear each other, also after music on hold; it hands the caller on blind',
+    async () => {
+      const call = await desk.dial('1001');
+      await Promise.all([phone().answer(), call.answered()]);
+      await together(call);
+      const [leg] = await office.calls(1);
+      const control = (method: string, what: string) => office.stack.api(method, `/calls/${leg?.id}/${what}`);
+      await control('POST', 'moh');
+      await phone().ear.hears(MUSIC_HZ);
+      await control('POST', 'hold');
+      await call.hearsSilence();
+      await control('DELETE', 'moh');
+      await control('DELETE', 'hold');
+      await together(call);
+      await phone().transfer(office.stack.welcome.number);
+      await Promise.all([call.hearsSpeech(), phone().ended()]);
+      await call.hangup();
+    },
+  );
+});
