@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { ownServers } from '../../support/own-servers.ts';
 import { EngineUnderTest, silent } from './engine-under-test.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 const networks = Object.values(networkInterfaces()).flatMap(list => list ?? []);
 const outward = networks.find(one => one.family === 'IPv4' && !one.internal)?.address ?? '127.0.0.1';
@@ -10,11 +10,11 @@ const outward = networks.find(one => one.family === 'IPv4' && !one.internal)?.ad
 /** The address that a description names. */
 const addressOf = (sdp: string): string => /^c=IN IP[46] (\S+)/m.exec(sdp)?.[1] ?? '';
 
-describe('audio over IPv6 and IPv4', () => {
+engineSuite('it starts an engine on ::', 'audio over IPv6 and IPv4', () => {
   let under: EngineUnderTest;
 
   before(async function () {
-    if (ownServers() || !networks.some(one => one.address === '::1')) return this.skip();
+    if (!networks.some(one => one.address === '::1')) return this.skip();
     under = await EngineUnderTest.start(silent, '::');
   });
   afterEach(() => under.hangUp());
@@ -61,22 +61,25 @@ describe('audio over IPv6 and IPv4', () => {
   });
 });
 
-describe('a media server that speaks IPv4 only', () => {
-  let under: EngineUnderTest;
+engineSuite(
+  'FreeSWITCH takes the offer, though its profile has no IPv6',
+  'a media server that speaks IPv4 only',
+  () => {
+    let under: EngineUnderTest;
 
-  before(async function () {
-    if (ownServers()) return this.skip();
-    under = await EngineUnderTest.start();
-  });
-  after(() => under?.stop());
+    before(async () => {
+      under = await EngineUnderTest.start();
+    });
+    after(() => under.stop());
 
-  it('refuses an offer of IPv6 with 488, and holds with it', async () => {
-    const peer = await under.peer();
-    const sdp = peer.sdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::1');
-    await assert.rejects(under.media.createEndpoint({ remoteSdp: sdp }), /488/);
-    const { endpoint } = await under.call();
-    await endpoint.modify(peer.sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP6 ::'));
-    assert.match(endpoint.local.sdp, /a=inactive/);
-    await under.hangUp();
-  });
-});
+    it('refuses an offer of IPv6 with 488, and holds with it', async () => {
+      const peer = await under.peer();
+      const sdp = peer.sdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::1');
+      await assert.rejects(under.media.createEndpoint({ remoteSdp: sdp }), /488/);
+      const { endpoint } = await under.call();
+      await endpoint.modify(peer.sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP6 ::'));
+      assert.match(endpoint.local.sdp, /a=inactive/);
+      await under.hangUp();
+    });
+  },
+);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { startMediaServer, type MediaServerConfig } from '../../../engine/freeswitch/server.ts';
 import { startMediaThread } from '../../../engine/freeswitch/thread.ts';
 import { silentLog } from '../../../engine/sip/log.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 const config = (eventSocketPort = 0): Omit<MediaServerConfig, 'log'> => ({
   rtpHost: '127.0.0.1',
@@ -28,7 +29,7 @@ const inProcess = (given: object): Promise<{ code: unknown; out: string; err: st
   );
 };
 
-describe('a media server in a thread of its own', () => {
+engineSuite('it starts an engine of its own', 'a media server in a thread of its own', () => {
   it('says its ports and what it holds, and stops', async () => {
     const server = await startMediaThread({ ...config(), log: silentLog });
     assert(server.sipPort > 0 && server.eventSocketPort > 0);

@@ -7,6 +7,7 @@ import { startMediaServer } from '../../../engine/freeswitch/server.ts';
 import { silent, until } from './engine-under-test.ts';
 import { RtpPeer } from './rtp-peer.ts';
 import { SipCaller } from './sip-caller.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 /** The application's end of an outbound connection, byte for byte. */
 class Application {
@@ -43,7 +44,7 @@ class Application {
   }
 }
 
-describe('outbound connections of the media server, byte for byte', () => {
+engineSuite('it starts an engine of its own', 'outbound connections of the media server, byte for byte', () => {
   let server: MediaServer;
   let application: Application;
   let address: string;

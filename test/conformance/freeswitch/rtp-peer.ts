@@ -64,6 +64,7 @@ export class RtpPeer {
   /** SRTP by a library that shares no code with the engine; null for plain RTP. */
   srtp: SrtpSession | null = null;
   readonly #material = randomBytes(30);
+  #secure = false;
   readonly #host: string;
   readonly #codec: PeerCodec;
   readonly #socket: Socket;
@@ -121,6 +122,7 @@ export class RtpPeer {
 
   /** The same over RTP/SAVP with its key (RFC 4568). */
   secureSdp(tag = 1): string {
+    this.#secure = true;
     const key = `a=crypto:${tag} AES_CM_128_HMAC_SHA1_80 inline:${this.#material.toString('base64')}|2^31`;
     return `${this.sdp().replace('RTP/AVP', 'RTP/SAVP')}${key}\r\n`;
   }
@@ -252,6 +254,7 @@ export class RtpPeer {
     const packet = this.srtp?.decrypt(wire) ?? wire; // throws on what is not authentic, and fails the test
     const type = (packet[1] ?? 0) & 0x7f;
     this.packets += 1;
+    if (this.#secure && !this.srtp) return; // it has not the other's key yet
     if (type === 101) this.events.set(packet.readUInt32BE(4), packet[12] ?? -1);
     if (type === this.#codec.payloadType)
       this.heard.push({ at: performance.now(), samples: this.#codec.decode(packet.subarray(12)) });

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
 import type { Endpoint } from './engine-under-test.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
-describe('a desk phone with SRTP', () => {
+engineSuite('our configuration of FreeSWITCH has no SRTP', 'a desk phone with SRTP', () => {
   let under: EngineUnderTest;
 
   before(async () => {

@@ -2,8 +2,9 @@ import { strict as assert } from 'node:assert';
 import { BrowserPeer } from '../../support/browser-peer.ts';
 import type { Endpoint } from './engine-under-test.ts';
 import { EngineUnderTest, silent } from './engine-under-test.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
-describe('a browser phone', () => {
+engineSuite('our configuration of FreeSWITCH has no SRTP', 'a browser phone', () => {
   let under: EngineUnderTest;
   let browser: BrowserPeer;
   const warnings: object[] = [];

@@ -5,6 +5,7 @@ import { fuzzSip } from '../../../scripts/bench/sip-fuzz.ts';
 import { TcpPeer, WsPeer } from '../drachtio/peer.ts';
 import { settled } from '../drachtio/line.ts';
 import { Rig, SHORT } from '../drachtio/rig.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 const HALF_OPEN = 2200;
 /** As the engine has it. */
@@ -18,7 +19,7 @@ function begin(port: number, localAddress: string, text: string): Socket {
   return socket.resume();
 }
 
-describe('sip: the hostile', () => {
+engineSuite('it floods a server and looks inside for what is kept', 'sip: the hostile', () => {
   let rig: Rig;
   before(async () => {
     rig = await Rig.start({ timers: SHORT, ports: { ws: 0 } });

@@ -2,9 +2,10 @@ import { strict as assert } from 'node:assert';
 import { NameServer } from '../../support/name-server.ts';
 import { SDP, type Heard, type Peer } from '../drachtio/peer.ts';
 import { Rig, SHORT, type Call, type Client, type Request } from '../drachtio/rig.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 /** RFC 3263 4.3, seen by an application. */
-describe('sip: servers behind a name', () => {
+engineSuite('it brings a name server of its own', 'sip: servers behind a name', () => {
   let names: NameServer;
   let rig: Rig;
   let app: Client;

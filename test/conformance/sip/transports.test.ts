@@ -13,6 +13,7 @@ import { silentLog } from '../../../engine/sip/log.ts';
 import { selfSigned } from '../../../engine/sip/self-signed.ts';
 import { SDP, TcpPeer, WsPeer, type Heard, type Peer } from '../drachtio/peer.ts';
 import { Rig, type Call, type Client, type Request, type Response } from '../drachtio/rig.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 /** Two certificates in files, and what to trust to believe them. */
 class Papers {
@@ -45,7 +46,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
     assert(Date.now() < deadline, `${what} did not come true`);
 };
 
-describe('SIP transports', () => {
+engineSuite('it brings certificates, addresses and ports of its own', 'SIP transports', () => {
   let papers: Papers;
   let rig: Rig;
   let app: Client;

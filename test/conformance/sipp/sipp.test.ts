@@ -6,13 +6,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../../../scripts/start/install.ts';
+import { engineOnly } from '../../support/engine-only.ts';
+import { ownServers } from '../../support/own-servers.ts';
 import { SDP } from '../drachtio/peer.ts';
 import { Rig, type Call, type Client, type Request, type Response } from '../drachtio/rig.ts';
 
 const FOLDER = import.meta.dirname;
 /** 64*T1 is 1.3 s: short, and long enough for a machine that does other things as well. */
 const TIMERS = { T1: 20, T2: 160, T4: 200 };
-const LIMIT_S = 15;
+const LIMIT_S = ownServers() ? 45 : 15;
 
 const SCENARIOS = readdirSync(FOLDER)
   .filter(file => file.endsWith('.xml'))
@@ -25,6 +27,21 @@ const LITERAL = ['-nr', '-pause_msg_ign'];
 const OPTIONS: Partial<Record<string, string[]>> = {
   ...{ 'invite-retransmitted': LITERAL, 'lost-200': LITERAL, 'callee-misses-the-ack': LITERAL },
 };
+
+const SLOW = 'drachtio-server keeps to its shortest session of 90 s';
+/** What a real drachtio-server is not asked, and why. */
+const ENGINE_ONLY: Partial<Record<string, string>> = {
+  'session-not-refreshed': SLOW,
+  'session-refresh-unanswered': SLOW,
+  'missing-prack': 'drachtio-server ends',
+  'reinvite-glare': 'drachtio-server announces both',
+  'update-glare': 'drachtio-server announces both',
+  'bye-crosses-reinvite': 'drachtio-server sends no ACK for the 487 to it',
+  'callee-misses-the-ack': 'drachtio-server confirms the first 200 alone',
+  'cancel-crosses-200': 'drachtio-server gives the call up, and its BYE gets 481',
+  'reinvite-then-bye': 'drachtio-server answers that re-INVITE with 500, in place of 487',
+};
+const asked = SCENARIOS.filter(scenario => !ownServers() || !ENGINE_ONLY[scenario]);
 
 /** A UDP port nobody has at this moment. */
 async function freePort(): Promise<number> {
@@ -130,7 +147,7 @@ describe('SIP races, scripted for sipp', () => {
     logs = mkdtempSync(join(tmpdir(), 'sipp-'));
     rig = await Rig.start({ timers: TIMERS, minSessionSeconds: 1 });
     app = await rig.app(client => client.invite(takeCall));
-    for (const scenario of SCENARIOS) ended.set(scenario, play(scenario));
+    for (const scenario of asked) ended.set(scenario, play(scenario));
   });
   after(async () => {
     await Promise.allSettled(ended.values());
@@ -138,12 +155,16 @@ describe('SIP races, scripted for sipp', () => {
     rmSync(logs, { recursive: true, force: true });
   });
 
-  for (const scenario of SCENARIOS)
-    it(titleOf(scenario), async function () {
-      this.timeout(20_000);
+  for (const scenario of SCENARIOS) {
+    const test: Mocha.AsyncFunc = async function () {
+      this.timeout((LIMIT_S + 5) * 1000);
       assert.equal(await ended.get(scenario), '');
       assert.equal(calls.get(scenario) ?? 0, scenario in dialled ? 0 : 1);
-    });
+    };
+    const why = ENGINE_ONLY[scenario];
+    if (why) engineOnly(why, titleOf(scenario), test);
+    else it(titleOf(scenario), test);
+  }
 
   it('no call and no transaction of them is left', () => rig.comesToHold({ dialogs: 0, transactions: 0 }));
 });
