@@ -12,8 +12,8 @@ import { SDP } from '../drachtio/peer.ts';
 import { Rig, type Call, type Client, type Request, type Response } from '../drachtio/rig.ts';
 
 const FOLDER = import.meta.dirname;
-/** 64*T1 is 1.3 s: short, and long enough for a machine that does other things as well. */
-const TIMERS = { T1: 20, T2: 160, T4: 200 };
+/** 64*T1 is 2.6 s: short, and long enough for a machine that does other things as well. */
+const TIMERS = { T1: 40, T2: 320, T4: 400 };
 const LIMIT_S = ownServers() ? 45 : 15;
 
 const SCENARIOS = readdirSync(FOLDER)
@@ -25,7 +25,13 @@ const titleOf = (scenario: string): string =>
 /** sipp answers repetitions of what it has heard by itself, unless a scenario is about them. */
 const LITERAL = ['-nr', '-pause_msg_ign'];
 const OPTIONS: Partial<Record<string, string[]>> = {
-  ...{ 'invite-retransmitted': LITERAL, 'lost-200': LITERAL, 'callee-misses-the-ack': LITERAL },
+  ...{
+    'invite-retransmitted': LITERAL,
+    'lost-200': LITERAL,
+    'callee-misses-the-ack': LITERAL,
+    'two-callees-answer': LITERAL,
+    'failure-repeated': LITERAL,
+  },
 };
 
 const SLOW = 'drachtio-server keeps to its shortest session of 90 s';
@@ -83,15 +89,23 @@ describe('SIP races, scripted for sipp', () => {
     'update-glare': call =>
       call.request({ method: 'UPDATE', body: SDP, headers: { 'Content-Type': 'application/sdp' } }),
     'both-bye': call => call.destroy(),
+    'reinvite-crosses-update': call =>
+      call.request({ method: 'UPDATE', body: SDP, headers: { 'Content-Type': 'application/sdp' } }),
+    'refer-crosses-bye': call => call.request({ method: 'REFER', headers: { 'Refer-To': 'sip:x@example.com' } }),
   };
 
   /** What it does with the INVITE, unless it answers. */
   const first: Partial<Record<string, (response: Response) => void>> = {
     cancel: response => response.send(180),
+    'cancel-before-any-answer': () => undefined,
     'invite-retransmitted': response => response.send(180),
-    'missing-prack': response =>
-      response.send(183, { body: SDP, headers: { Require: '100rel', 'Content-Type': 'application/sdp' } }),
+    'missing-prack': reliably,
+    'cancel-in-place-of-prack': reliably,
   };
+
+  function reliably(response: Response): void {
+    response.send(183, { body: SDP, headers: { Require: '100rel', 'Content-Type': 'application/sdp' } });
+  }
 
   /** Calls that we make, by scenario. */
   const dialled: Partial<Record<string, (uri: string) => void>> = {
@@ -100,6 +114,12 @@ describe('SIP races, scripted for sipp', () => {
       const cbRequest = (_error: unknown, request: Request): void => void (sent = request);
       app.createUAC(uri, { localSdp: SDP }, { cbRequest, cbProvisional: () => sent?.cancel() }).catch(() => undefined);
     },
+    'cancel-of-a-silent-callee': uri => {
+      const cbRequest = (_error: unknown, request: Request): void => request.cancel();
+      app.createUAC(uri, { localSdp: SDP }, { cbRequest }).catch(() => undefined);
+    },
+    'two-callees-answer': uri => void app.createUAC(uri, { localSdp: SDP }).catch(() => undefined),
+    'failure-repeated': uri => void app.createUAC(uri, { localSdp: SDP }).catch(() => undefined),
     'callee-misses-the-ack': uri => void app.createUAC(uri, { localSdp: SDP }).catch(() => undefined),
   };
 
