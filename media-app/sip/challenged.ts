@@ -22,9 +22,10 @@ export interface Login {
 const HASHES = new Map([
   ['md5', 'md5'],
   ['sha-256', 'sha256'],
+  ['sha-512-256', 'sha512-256'],
 ]);
 
-/** Once with a nonce, and once more when that one was stale (RFC 7616 section 3.3). */
+/** Once with a nonce, and once more when that one was stale (RFC 7616 section 3.3); to a proxy (407) and to the far end (401) each. */
 const MOST_ANSWERS = 2;
 
 type Challenge = Record<string, string>;
@@ -104,6 +105,12 @@ const credentialsFor = (
   return challenge && { [name]: answerTo(challenge, method, uri, login) };
 };
 
+/** Whether a challenge is worth an answer after those that were given to `statuses`. */
+const isWorth = (response: SipResponse, statuses: number[]): boolean => {
+  const given = statuses.filter(status => status === response.status).length;
+  return given === 0 || (given < MOST_ANSWERS && isStale(response));
+};
+
 const isStale = (response: SipResponse): boolean =>
   challengesOf(response).some(({ stale }) => /^true$/i.test(stale ?? ''));
 
@@ -120,12 +127,12 @@ const LOGINS = new WeakMap<Dialog, Login>();
 export const askInside = async (dialog: Dialog, options: InDialog): Promise<SipResponse> => {
   const login = LOGINS.get(dialog);
   let headers = options.headers ?? {};
-  for (let answers = 0; ; answers++) {
+  for (const answered: number[] = []; ;) {
     const response = await dialog.request({ ...options, headers: { ...headers } });
-    const worth = answers === 0 || (answers < MOST_ANSWERS && isStale(response));
     const request = { method: options.method, uri: response.req.uri };
-    const credentials = login && worth ? credentialsFor(request, response, login) : undefined;
+    const credentials = login && isWorth(response, answered) ? credentialsFor(request, response, login) : undefined;
     if (!credentials) return response;
+    answered.push(response.status);
     headers = replaced(headers, credentials);
   }
 };
@@ -142,10 +149,11 @@ export const askWithLogin = async (
   login: Login,
 ): Promise<SipResponse> => {
   let headers = options.headers ?? {};
-  for (let answers = 0; ; answers++) {
+  for (const answered: number[] = []; ;) {
     let sent: SipRequest | undefined;
     const response = await askOnce(srf, uri, { ...options, headers }, request => (sent = request));
-    if (!sent || answers >= MOST_ANSWERS || (answers > 0 && !isStale(response))) return response;
+    if (!sent || !isWorth(response, answered)) return response;
+    answered.push(response.status);
     const more = answeredHeaders({ method: options.method, uri }, sent, response, login);
     if (!more) return response;
     headers = replaced(headers, more);
@@ -164,7 +172,7 @@ export const inviteWithLogin = async (
   { login, goesOn }: { login: Login; goesOn: () => boolean },
 ): Promise<Dialog> => {
   let { headers } = options;
-  for (let answers = 0; ; answers++) {
+  for (const answered: number[] = []; ;) {
     let sent: SipRequest | undefined;
     const cbRequest = (error: unknown, request: SipRequest): void => {
       sent = request;
@@ -177,9 +185,10 @@ export const inviteWithLogin = async (
       return dialog;
     } catch (error) {
       const { res } = error as SipError;
-      const worth = res && (answers === 0 || (answers < MOST_ANSWERS && isStale(res)));
-      const more = sent && worth && goesOn() ? answeredHeaders({ method: 'INVITE', uri }, sent, res, login) : undefined;
+      if (!sent || !res || !isWorth(res, answered) || !goesOn()) throw error;
+      const more = answeredHeaders({ method: 'INVITE', uri }, sent, res, login);
       if (!more) throw error;
+      answered.push(res.status);
       headers = replaced(headers, more);
     }
   }

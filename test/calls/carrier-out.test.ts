@@ -145,6 +145,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       [407, 'MD5', 'md5'],
       [401, 'SHA-256', 'sha256'],
       [407, 'SHA-256', 'sha256'],
+      [401, 'SHA-512-256', 'sha512-256'],
     ];
     for (const [status, algorithm, algorithmHash] of challenges)
       it(`is sent again with an answer to a ${status} challenge with ${algorithm}, and can be taken back then`, async () => {
@@ -168,6 +169,26 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
         await hangUp(call);
         assert.equal((await second.ended()).status, 487);
       });
+
+    it('is proven to a proxy and to the carrier behind it, which both ask', async () => {
+      const carrier = await desk.carrier({ ring: false });
+      await desk.routes([carrier, { username: 'us', password: 'secret' }]);
+      const call = await placed();
+      const challenge = (name: string, realm: string) => [
+        { name, value: `Digest realm="${realm}", nonce="n", qop="auth"` },
+      ];
+      rejectWith(await carrier.waitForCall({ ring: false }), 407, challenge('Proxy-Authenticate', 'proxy'));
+      rejectWith(await carrier.waitForCall({ ring: false }), 401, challenge('WWW-Authenticate', 'carrier'));
+      const third = await carrier.waitForCall();
+      const realms = await Promise.all(
+        ['proxy-authorization', 'authorization'].map(
+          async name => parseAuthorization((await inviteHeader(carrier, name, 3)) ?? '')?.['realm'],
+        ),
+      );
+      assert.deepEqual(realms, ['proxy', 'carrier']);
+      await hangUp(call);
+      assert.equal((await third.ended()).status, 487);
+    });
   });
 
   it('a carrier that challenges everything with SHA-256 is proven to in the call as before it: re-INVITE and BYE too', async () => {

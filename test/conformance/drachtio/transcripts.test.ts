@@ -134,15 +134,15 @@ describe('drachtio: what was recorded of drachtio-server, replayed', () => {
     const admin = { host, port: 0, secret: 'cymru' };
     const rig = await Rig.start({ host, port: 15160, timers, admin, ...SERVERS[number] });
     const { port, adminPort } = rig.server;
-    const place = { host, port, adminPort, secret: rig.secret, pace };
+    const place = { phones: host, host, port, adminPort, secret: rig.secret, pace };
     return new Replay(one, place, DEVIATIONS[number]).run().finally(() => rig.close());
   }
 
-  /** One after the other, and as slowly as they were recorded. */
+  /** One after the other, as slowly as they were recorded. */
   async function onRealServer(one: Transcript): Promise<string> {
     const { server, secret } = await Rig.start();
     const { port, adminPort } = server;
-    return new Replay(one, { host: '127.0.0.1', port, adminPort, secret, pace: 1 }).run();
+    return new Replay(one, { phones: addressOf(one), host: '127.0.0.1', port, adminPort, secret, pace: 1 }).run();
   }
 
   before(() => {

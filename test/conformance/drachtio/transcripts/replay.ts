@@ -6,7 +6,9 @@ import type { Step, Transcript } from './transcript.ts';
 
 /** Where the server is, and what the recorded addresses are here. */
 export interface Place {
-  /** Of the server's SIP and of all phones; phones keep the ports they were recorded with. */
+  /** Address of all phones, which keep the ports they were recorded with. */
+  phones: string;
+  /** Of the server's SIP. */
   host: string;
   port: number;
   adminPort: number;
@@ -41,7 +43,8 @@ interface Channel {
 const PORTS: Record<string, number> = {
   ...{ ua: 15190, uas: 15191, callee: 15191, notifier: 15191, t1: 15191, uas2: 15192, t2: 15192, ua2: 15193 },
 };
-const SIP_PORT = 15160;
+/** Of a phone; and with the port behind it, of the server. */
+const RECORDED = /127\.0\.0\.1(?:([:|])15160\b)?/g;
 const WAIT_MS = 5000;
 
 /** Plays one side of a transcript, the application's and the phones', and holds what the server says against the other. */
@@ -56,6 +59,8 @@ export class Replay {
   readonly #seen = new Map<string, Set<string>>();
   #moved: () => void = () => undefined;
   #wrong = '';
+  /** Of the latest deed, as recorded. */
+  #played = 0;
 
   constructor(transcript: Transcript, place: Place, deviation: Deviation = {}) {
     this.#transcript = transcript;
@@ -99,6 +104,7 @@ export class Replay {
   /** Steps of the application and of phones are made when everything before them was heard, and no sooner than recorded. */
   async #play(step: Step, before: number): Promise<void> {
     await this.#caughtUp();
+    this.#played = step.at;
     const pause = (step.at - before) * this.#place.pace;
     if (pause >= 1) await new Promise(resolve => setTimeout(resolve, pause));
     if (step.kind === 'connect') return this.#connect(step.channel);
@@ -176,8 +182,10 @@ export class Replay {
   /** Everything that was expected so far has been heard. */
   async #caughtUp(): Promise<void> {
     const open = (): Step | undefined => [...this.#due.values()].flat()[0];
-    for (const until = Date.now() + WAIT_MS; open() && this.#wrong === '';) {
-      const left = until - Date.now();
+    for (const began = Date.now(); open() && this.#wrong === '';) {
+      // What was recorded long after the last deed comes long after it.
+      const later = ((open()?.at ?? 0) - this.#played) * this.#place.pace;
+      const left = began + WAIT_MS + Math.max(0, later) - Date.now();
       if (left <= 0)
         throw new Error(`never came, at ${open()?.at} ms on ${open()?.channel}: ${open()?.text.slice(0, 900)}`);
       await Promise.race([
@@ -190,10 +198,10 @@ export class Replay {
 
   /** A recorded text with the addresses of this run. */
   #here(step: Step): string {
-    const { host, port, secret } = this.#place;
+    const { phones, host, port, secret } = this.#place;
     const at = step.text.indexOf('\r\n\r\n');
     const [head, body] = at < 0 ? [step.text, ''] : [step.text.slice(0, at), step.text.slice(at)];
-    const local = head.replaceAll('127.0.0.1', host).replace(new RegExp(`([:|])${SIP_PORT}\\b`, 'g'), `$1${port}`);
+    const local = head.replace(RECORDED, (_all, sign: string | undefined) => (sign ? `${host}${sign}${port}` : phones));
     const known = local.replace('|authenticate|cymru|', `|authenticate|${secret}|`);
     return (this.#deviation.instead ?? []).reduce((text, [from, to]) => text.replace(from, to), known + body);
   }
@@ -219,7 +227,7 @@ export class Replay {
   async #openPhone(channel: string): Promise<void> {
     const socket = createSocket('udp4');
     socket.on('message', data => data.toString().trim() !== '' && this.#heard(channel, data.toString(), 'message'));
-    socket.bind(PORTS[channel.replace('SIP ', '')], this.#place.host);
+    socket.bind(PORTS[channel.replace('SIP ', '')], this.#place.phones);
     await once(socket, 'listening');
     this.#channels.set(channel, datagramsOf(socket, this.#place));
   }
@@ -230,7 +238,7 @@ export class Replay {
     const socket = connect({
       port: this.#place.port,
       host: this.#place.host,
-      localAddress: this.#place.host,
+      localAddress: this.#place.phones,
       localPort,
     });
     const channel = streamOf(socket);
