@@ -80,8 +80,12 @@ function payload(shown: string): string {
   return pad(rest.replaceAll('\n', '\r\n'), Number(length));
 }
 
+/** Blank lines that are not shown are few; where more is missing, the message was cut short on purpose. */
+const MOST_PADDING = 4;
+
 function pad(text: string, bytes: number): string {
   let padded = text;
+  if (bytes - Buffer.byteLength(text) > MOST_PADDING) return text;
   while (Buffer.byteLength(padded) < bytes) padded += '\r\n';
   return padded;
 }
