@@ -70,7 +70,7 @@ export class RtpSender {
   tick(frame: Int16Array, source: Source | null): void {
     const remote = this.#remote;
     const event = this.digits.next();
-    if (!remote || !listens(remote)) return;
+    if (!remote || !listens(remote)) return this.stream.advance(this.#frameTicks); // silence takes time too (RFC 3550 §5.1)
     const to = source ?? remote;
     if (event && remote.telephoneEvent !== null) this.#event(event, remote.telephoneEvent, to);
     else this.#audio(event ? toneOf(event, frame) : frame, remote, to);

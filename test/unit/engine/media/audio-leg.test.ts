@@ -8,7 +8,7 @@ import { MediaClock } from '../../../../engine/media/clock.ts';
 import { decode } from '../../../../engine/media/codecs/g711.ts';
 import { codecNamed, codecNames } from '../../../../engine/media/codecs/table.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
-import { emptyHeader, parseRtp } from '../../../../engine/media/rtp.ts';
+import { emptyHeader, parseRtp, type RtpHeader } from '../../../../engine/media/rtp.ts';
 import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
 import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
@@ -271,6 +271,27 @@ describe('An audio leg', () => {
     assert.equal(one.stats().out_packet_count, before);
     one.setRemote(party(socket.address().port));
     await once(socket, 'message');
+  });
+
+  it('a party that comes back from hold gets timestamps that ran on: what is left out of a stream takes its time', async () => {
+    const [one, socket] = [await leg(), await phone()];
+    const packets: RtpHeader[] = [];
+    socket.on('message', (bytes: Buffer) => {
+      const header = emptyHeader();
+      if (parseRtp(bytes, header)) packets.push(header);
+    });
+    one.setRemote(party(socket.address().port));
+    await ticks(5);
+    one.setRemote(party(socket.address().port, { direction: 'sendonly' }));
+    await ticks(30);
+    one.setRemote(party(socket.address().port));
+    await ticks(5);
+    const back = packets.findLastIndex(packet => packet.marker);
+    const [before, after] = [packets[back - 1], packets[back]];
+    assert.ok(before && after, `${packets.length} packets and no pause`);
+    assert.equal((after.sequence - before.sequence) & 0xffff, 1);
+    const ran = (after.timestamp - before.timestamp) | 0;
+    assert.ok(ran >= 29 * 160 && ran <= 33 * 160, `${ran / 160} frames of 20 ms`);
   });
 
   it('digits arrive once each, in order, and are not heard as noise', async () => {
