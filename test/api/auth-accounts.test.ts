@@ -1,11 +1,10 @@
 import { strict as assert } from 'node:assert';
 import { fromDate } from '#contract/time';
 import { deleteFrozen, expireUnverified, forgetSpent, startAccountJobs } from '../../control-api/jobs/accounts.ts';
-import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { reasonOf, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { Mailbox } from '../support/mailbox.ts';
 
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
 const seen = (answer: Answer): unknown[] => [answer.status, answer.text];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

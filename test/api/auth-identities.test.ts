@@ -5,9 +5,8 @@ import { signDelegateToken, signDirectToken, type Bound } from '../../control-ap
 import { directOperation, checkBound, DIRECT_OPERATIONS } from '../../control-api/http/direct-operations.ts';
 import { routes } from '../../control-api/routes.ts';
 import { newId } from '#contract/ids';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
 
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
 const facts = (answer: Answer): unknown[] => [answer.status, reasonOf(answer)];
 const WIDGET_HASH = 'direct.00112233aabb';
 

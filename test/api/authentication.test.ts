@@ -1,8 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { SignJWT } from 'jose';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
+import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
 
 describe('authentication', () => {
   let api: TestApi;

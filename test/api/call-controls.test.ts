@@ -6,30 +6,18 @@ import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { Consumer } from '../support/consumer.ts';
+import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
+import { withConsumer, type Consumer } from '../support/consumer.ts';
 
 type Json = Record<string, unknown>;
-const outcome = (answer: Answer): unknown[] => [
-  answer.status,
-  (answer.body['error'] as Json | undefined)?.['reason'] ?? answer.text,
-];
+const outcome = (answer: Answer): unknown[] => [answer.status, reasonOf(answer) ?? answer.text];
 
 describe('what is asked of a live call', () => {
   const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    consumer = new Consumer(api.redisUrl, NODE);
-  });
-  after(async () => {
-    await consumer.close();
-    await api.stop();
-  });
+  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
   beforeEach(() => {
-    consumer.taken.length = 0;
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: {} });
   });
 

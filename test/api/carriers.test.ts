@@ -5,12 +5,11 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
 import { hashPassword } from '../../control-api/auth/secrets.ts';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 type Credentials = { token?: string; accesskey?: string };
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 const told = (answer: Answer): unknown[] => [answer.status, reasonOf(answer)];
 
 const PROVIDER = {

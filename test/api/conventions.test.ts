@@ -2,15 +2,13 @@ import { strict as assert } from 'node:assert';
 import { z } from 'zod';
 import type { Route } from '../../control-api/http/route.ts';
 import { routes } from '../../control-api/routes.ts';
-import { apiOfTests, type Answer } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer } from '../support/api.ts';
 
 /** The name of a query parameter that takes any text, of a route that has one. */
 const textFilter = ({ query }: Route): string | undefined =>
   Object.entries(query?.shape ?? {}).find(
     ([name, type]) => name !== 'page_token' && z.safeParse(type, 'any text').success,
   )?.[0];
-
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
 
 describe('conventions of the API', () => {
   const api = apiOfTests();

@@ -4,27 +4,17 @@ import type { Groupcall } from '#contract/groupcall';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { Consumer } from '../support/consumer.ts';
+import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
+import { withConsumer, type Consumer } from '../support/consumer.ts';
 
 type Json = Record<string, unknown>;
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 
 describe('groupcalls over HTTP', () => {
   const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    consumer = new Consumer(api.redisUrl, NODE);
-  });
-  after(async () => {
-    await consumer.close();
-    await api.stop();
-  });
+  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
   beforeEach(() => {
-    consumer.taken.length = 0;
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: groupcall() });
   });
 

@@ -3,12 +3,11 @@ import type { Command } from '#contract/commands';
 import { newId } from '#contract/ids';
 import { keys, OBEYED_TTL_S } from '#contract/keys';
 import { removeOldKeys } from '../../control-api/http/idempotency.ts';
-import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { reasonOf, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { Consumer } from '../support/consumer.ts';
 import { eventually } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 const isReplay = (answer: Answer): boolean => answer.headers.get('idempotent-replayed') === 'true';
 
 describe('requests with an Idempotency-Key', () => {

@@ -1,10 +1,9 @@
 import { strict as assert } from 'node:assert';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER, timestamp } from '#contract/time';
-import { apiOfTests, type Answer } from '../support/api.ts';
+import { reasonOf, apiOfTests } from '../support/api.ts';
 
 type Json = Record<string, unknown>;
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 
 describe('stored resources', () => {
   const api = apiOfTests();

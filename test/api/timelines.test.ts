@@ -4,11 +4,10 @@ import type { Call } from '#contract/call';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import type { CallTrace, SipMessageRecord, TimelineNote } from '#contract/timeline';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
 import { aCall, addCustomer, callEntry, countOf, eventually, report } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
-const reasonOf = (answer: Answer): unknown => (answer.body['error'] as Json | undefined)?.['reason'];
 const resultOf = (answer: Answer): Json[] => answer.body['result'] as Json[];
 const typesOf = (answer: Answer): unknown[] => resultOf(answer).map(entry => entry['event_type']);
 

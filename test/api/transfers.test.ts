@@ -6,30 +6,18 @@ import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
 import { newTransfer, publicTransfer } from '#contract/transfer';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { Consumer } from '../support/consumer.ts';
+import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
+import { withConsumer, type Consumer } from '../support/consumer.ts';
 
 type Json = Record<string, unknown>;
-const outcome = (answer: Answer): unknown[] => [
-  answer.status,
-  (answer.body['error'] as Json | undefined)?.['reason'] ?? '',
-];
+const outcome = (answer: Answer): unknown[] => [answer.status, reasonOf(answer) ?? ''];
 
 describe('POST /transfers (voice-and-flows 19)', () => {
   const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    consumer = new Consumer(api.redisUrl, NODE);
-  });
-  after(async () => {
-    await consumer.close();
-    await api.stop();
-  });
+  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
   beforeEach(() => {
-    consumer.taken.length = 0;
     consumer.answer = ({ id, customer_id }) => ({ command_id: id, ok: true, result: made(customer_id) });
   });
 

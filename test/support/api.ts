@@ -22,6 +22,9 @@ export interface Answer {
   text: string;
 }
 
+/** Why the API refused (the reason of its envelope); undefined when it did not. */
+export const reasonOf = ({ body }: Answer): unknown => (body['error'] as Json | undefined)?.['reason'];
+
 export interface ApiRequest {
   /** The accesskey of the first start by default; an empty object sends no credential. */
   credentials?: { token?: string; accesskey?: string };

@@ -2,6 +2,7 @@ import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Command, CommandReply } from '#contract/commands';
 import { keys, queues } from '#contract/keys';
+import { startTestApi, type TestApi } from './api.ts';
 
 /** Stands where media-app stands: takes commands off the real queues and answers as told. */
 export class Consumer {
@@ -31,3 +32,23 @@ export class Consumer {
     this.redis.disconnect();
   }
 }
+
+/**
+ * Starts control-api for the tests of a describe, with a consumer in place of the media-app `node`; what that one took is
+ * forgotten before each test.
+ */
+export const withConsumer = (node: string, opened: (api: TestApi, consumer: Consumer) => void): void => {
+  let api: TestApi;
+  let consumer: Consumer;
+  before(async function () {
+    this.timeout(60_000);
+    api = await startTestApi();
+    consumer = new Consumer(api.redisUrl, node);
+    opened(api, consumer);
+  });
+  beforeEach(() => void (consumer.taken.length = 0));
+  after(async () => {
+    await consumer.close();
+    await api.stop();
+  });
+};
