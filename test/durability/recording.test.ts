@@ -2,10 +2,12 @@ import { strict as assert } from 'node:assert';
 import { access, copyFile, mkdir, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
+import type { EventMessage } from '#contract/events';
 import { type Recording, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
+import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const TOLD_LOST = 'recording_started,recording_failed,recording_finished';
@@ -23,6 +25,28 @@ describe('recordings when something breaks', function () {
   });
   afterEach(() => office.close());
   after(() => stack.stop());
+
+  /** Rings the phone of an extension with a flow that records; resolves when the call has its recording. */
+  const recorded = async (phone: TestPhone, extension = '1001', option = {}) => {
+    const call = await office.ring(extension, [
+      { type: 'recording_start', option },
+      { type: 'sleep', option: { duration: 120_000 } },
+    ]);
+    const incoming = await phone.waitForCall();
+    await incoming.answered();
+    const { recording_id } = await eventually(
+      'the recording',
+      () => office.call(call.id),
+      one => one.recording_id !== EMPTY_ID,
+    );
+    return { call, incoming, recording_id };
+  };
+
+  const recordingOf = async (id: string): Promise<Recording> =>
+    (await stack.api<Recording>('GET', `/recordings/${id}`)).body;
+  /** The events of a recording, in order of arrival. */
+  const typesOf = (heard: EventMessage[], id: string): string[] =>
+    heard.filter(one => one.topic.endsWith(`:recording:${id}`)).map(one => one.event_type);
 
   /** What the timeline of a call says is wrong with a recording of it. */
   const faultIn = async (callId: string, recordingId: string): Promise<Record<string, unknown>> => {
@@ -44,17 +68,7 @@ describe('recordings when something breaks', function () {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
     const flow = await stack.api<{ id: string }>('POST', '/flows', { name: 'after', actions: [] });
-    const call = await office.ring('1001', [
-      { type: 'recording_start', option: { on_end_flow_id: flow.body.id } },
-      { type: 'sleep', option: { duration: 120_000 } },
-    ]);
-    const incoming = await phone.waitForCall();
-    await incoming.answered();
-    const { recording_id } = await eventually(
-      'the recording',
-      () => office.call(call.id),
-      one => one.recording_id !== EMPTY_ID,
-    );
+    const { call, recording_id } = await recorded(phone, '1001', { on_end_flow_id: flow.body.id });
     await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
     const [mediaApp] = stack.processes.mediaApp;
     await mediaApp?.kill9();
@@ -64,7 +78,7 @@ describe('recordings when something breaks', function () {
     assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recording_id]]);
     const recording = await eventually(
       'the end of the recording',
-      async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body,
+      () => recordingOf(recording_id),
       one => one.status === 'ended',
     );
     assert(recording.tm_end);
@@ -77,7 +91,7 @@ describe('recordings when something breaks', function () {
     assert(Math.max(...(files[0]?.peaks ?? [])) > 0.1, 'and the party is in them');
     await eventually(
       'the event',
-      () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type),
+      () => typesOf(heard, recording_id),
       types => types.join() === 'recording_started,recording_finished',
     );
     const fault = await faultIn(call.id, recording_id);
@@ -99,18 +113,8 @@ describe('recordings when something breaks', function () {
 
   it('control-api killed before the recording ends: once it is back, the files are stored files and are played', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
-    const call = await office.ring('1001', [
-      { type: 'recording_start', option: {} },
-      { type: 'sleep', option: { duration: 120_000 } },
-    ]);
-    const incoming = await phone.waitForCall();
-    await incoming.answered();
-    const { recording_id } = await eventually(
-      'the recording',
-      () => office.call(call.id),
-      one => one.recording_id !== EMPTY_ID,
-    );
-    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const { incoming, recording_id } = await recorded(phone);
+    const look = () => recordingOf(recording_id);
     const names = recordingFiles(await eventually('it records', look, one => one.status === 'recording'));
     const local = (): Promise<string[]> => readdir(join(stack.dataDir, RECORDINGS_FOLDER));
     await stack.processes.controlApi.kill9();
@@ -138,25 +142,15 @@ describe('recordings when something breaks', function () {
 
   it('the engine killed: the recording ends with its call and keeps what had reached the disk', async () => {
     const phone = await office.registered('1002', { tone: 600, incoming: { autoAnswer: true } });
-    const call = await office.ring('1002', [
-      { type: 'recording_start', option: {} },
-      { type: 'sleep', option: { duration: 120_000 } },
-    ]);
-    const incoming = await phone.waitForCall();
-    await incoming.answered();
-    const { recording_id } = await eventually(
-      'the recording',
-      () => office.call(call.id),
-      one => one.recording_id !== EMPTY_ID,
-    );
+    const { call, incoming, recording_id } = await recorded(phone, '1002');
     await new Promise(resolve => setTimeout(resolve, 1500)); // of audio
     await stack.processes.engine.kill9();
     await office.ended(call.id);
     incoming.vanish(); // nobody is left to tell it
-    const { body: recording } = await eventually(
+    const recording = await eventually(
       'the end of the recording',
-      () => stack.api<Recording>('GET', `/recordings/${recording_id}`),
-      ({ body }) => body.status === 'ended',
+      () => recordingOf(recording_id),
+      one => one.status === 'ended',
     );
     assert(recording.tm_end);
     const { body: files } = await stack.api<{ duration: number }[]>('GET', `/recordings/${recording_id}/playfiles`);
@@ -168,17 +162,8 @@ describe('recordings when something breaks', function () {
   it('a disk that takes no more files at the end: the recording ends and is told, its capture stays, and the log says why', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
-    const call = await office.ring('1001', [
-      { type: 'recording_start', option: {} },
-      { type: 'sleep', option: { duration: 120_000 } },
-    ]);
-    const incoming = await phone.waitForCall();
-    const { recording_id } = await eventually(
-      'the recording',
-      () => office.call(call.id),
-      one => one.recording_id !== EMPTY_ID,
-    );
-    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const { call, incoming, recording_id } = await recorded(phone);
+    const look = () => recordingOf(recording_id);
     const started = await eventually('it records', look, one => one.status === 'recording');
     const folder = join(stack.dataDir, RECORDINGS_FOLDER);
     const names = recordingFiles(started);
@@ -188,7 +173,7 @@ describe('recordings when something breaks', function () {
     assert(ended.tm_end);
     assert.deepEqual((await stack.api<unknown[]>('GET', `/recordings/${recording_id}/playfiles`)).body, []);
     await access(join(folder, names.capture));
-    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
+    const told = () => typesOf(heard, recording_id);
     await eventually('the event', told, types => types.join() === TOLD_LOST);
     const fault = await faultIn(call.id, recording_id);
     assert.deepEqual(
@@ -207,17 +192,8 @@ describe('recordings when something breaks', function () {
   it('a capture that lost audio: what is left is kept, and log and timeline say how long it ran and how much there is', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
-    const call = await office.ring('1001', [
-      { type: 'recording_start', option: {} },
-      { type: 'sleep', option: { duration: 120_000 } },
-    ]);
-    const incoming = await phone.waitForCall();
-    const { recording_id } = await eventually(
-      'the recording',
-      () => office.call(call.id),
-      one => one.recording_id !== EMPTY_ID,
-    );
-    const look = async () => (await stack.api<Recording>('GET', `/recordings/${recording_id}`)).body;
+    const { call, incoming, recording_id } = await recorded(phone);
+    const look = () => recordingOf(recording_id);
     const started = await eventually('it records', look, one => one.status === 'recording');
     const capture = join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(started).capture);
     await eventually(
@@ -235,7 +211,7 @@ describe('recordings when something breaks', function () {
     assert(Number(fault['expected_ms']) > 2500, `${String(fault['expected_ms'])} ms`);
     const { body: files } = await stack.api<{ duration: number }[]>('GET', `/recordings/${recording_id}/playfiles`);
     assert.equal(files[0]?.duration, 0.5);
-    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording_id}`)).map(one => one.event_type);
+    const told = () => typesOf(heard, recording_id);
     await eventually('the events', told, types => types.join() === 'recording_started,recording_finished');
     const why = (line: string) => line.includes(recording_id) && line.includes('is not as long as the time it ran');
     assert(stack.logs().some(why));
@@ -261,10 +237,10 @@ describe('recordings when something breaks', function () {
     assert.equal(refused.status, 503, JSON.stringify(refused.body));
     const { status, recording_id, recording_ids } = await office.call(call.id);
     assert.deepEqual([status, recording_id, recording_ids.length], ['progressing', EMPTY_ID, 1]);
-    const { body: recording } = await stack.api<Recording>('GET', `/recordings/${recording_ids[0]}`);
+    const recording = await recordingOf(recording_ids[0] ?? '');
     assert.deepEqual([recording.status, recording.tm_start], ['ended', null]);
     assert(stack.logs().some(line => line.includes(recording.id) && line.includes('the recording did not start')));
-    const told = () => heard.filter(one => one.topic.endsWith(`:recording:${recording.id}`)).map(one => one.event_type);
+    const told = () => typesOf(heard, recording.id);
     await eventually('the events', told, types => types.join() === 'recording_failed,recording_finished');
     assert.equal((await faultIn(call.id, recording.id))['fault'], 'not_started');
     await incoming.hangup();
