@@ -46,7 +46,7 @@ export interface EslConnectionOptions {
 
 /**
  * One event socket connection, inbound or outbound: reads commands one after the other, answers in their order and
- * writes the events subscribed to. Every message is one write.
+ * writes the events subscribed to, those of a command after its reply. Every message is one write.
  */
 export class EslConnection {
   readonly subscriptions = new Subscriptions();
@@ -61,6 +61,8 @@ export class EslConnection {
   readonly #options: EslConnectionOptions;
   readonly #waiting: EslMessage[] = [];
   #busy = false;
+  /** Events of what a command did at once: they follow its reply. Null while no command runs. */
+  #held: string[] | null = null;
   #closing = false;
   #closed = false;
   /** The leave that is taken later: the end of `linger`, then that of a peer that does not close its half. */
@@ -147,7 +149,8 @@ export class EslConnection {
     const format = this.subscriptions.format;
     const text = encoded.get(format) ?? encodeEvent(event, format);
     encoded.set(format, text);
-    this.write(text);
+    if (this.#held) this.#held.push(text);
+    else this.write(text);
   }
 
   #onData(chunk: Buffer): void {
@@ -168,11 +171,13 @@ export class EslConnection {
       const message = this.open ? this.#waiting.shift() : undefined;
       if (!message) return;
       if (this.#socket.isPaused() && this.#waiting.length === 0) this.#socket.resume();
+      this.#held = [];
       const reply = this.#execute(message);
-      if (typeof reply === 'string') {
-        this.write(reply);
-        continue;
-      }
+      const held = this.#held;
+      this.#held = null;
+      if (typeof reply === 'string') this.write(reply);
+      for (const event of held) this.write(event);
+      if (typeof reply === 'string') continue;
       this.#busy = true;
       void reply.then(text => this.#answerLate(text));
       return;

@@ -9,10 +9,10 @@ export interface ApplicationContext {
   data: string;
 }
 
-/** One dialplan application. `run` gives the Application-Response; a rejection becomes an error response. */
+/** One dialplan application. `run` gives the Application-Response, at once when it is done at once; an error becomes an error response. */
 export interface Application {
   name: string;
-  run(context: ApplicationContext): Promise<string>;
+  run(context: ApplicationContext): string | Promise<string>;
 }
 
 /** The Application-Response of everything that has no own. */
@@ -22,7 +22,7 @@ export const none = '_none_';
 export function immediate(name: string, run: (context: ApplicationContext) => void): Application {
   return {
     name,
-    run: async context => {
+    run: context => {
       run(context);
       return none;
     },

@@ -46,7 +46,8 @@ export class Channel {
   peer: Channel | null = null;
   /** Told once when the channel is gone, with everything closed. */
   onDestroyed: (() => void) | null = null;
-  #socketRequest: { uuid: string; data: string } | null = null;
+  /** What the dialplan runs beneath everything: `socket`, after a bridge `park`. Null while bridged. */
+  #base: ExecuteRequest | null = null;
 
   constructor(core: Core, leg: AudioLeg) {
     this.core = core;
@@ -98,23 +99,35 @@ export class Channel {
     this.raise('CHANNEL_CALLSTATE', { 'Original-Channel-Call-State': original }, false);
   }
 
+  /** The call has its name: it exists for whoever listens, and rings until it is answered. */
+  created(): void {
+    this.raise('CHANNEL_CREATE');
+    this.setCallState('RINGING');
+  }
+
   /** The call has been answered and acknowledged. */
   answered(): void {
     this.answeredAt = Date.now();
     this.answerState = 'answered';
-    this.setCallState('ACTIVE');
     this.raise('CHANNEL_ANSWER');
+    this.setCallState('ACTIVE');
   }
 
-  /** Remembers the dialplan's `socket` application, which completes when the channel ends. */
+  /** The dialplan runs `socket`, which completes when the channel goes elsewhere or ends. */
   socketOpened(data: string): void {
-    this.#socketRequest = { uuid: randomUUID(), data };
-    this.raise('CHANNEL_EXECUTE', {
-      Application: 'socket',
-      'Application-Data': data,
-      'Application-UUID': this.#socketRequest.uuid,
-    });
+    this.#beginBase('socket', data);
     this.raise('CHANNEL_PARK');
+  }
+
+  /** The dialplan goes on elsewhere: what it ran completes. */
+  endBase(): void {
+    if (this.#base) this.#completed(this.#base, '_none_');
+    this.#base = null;
+  }
+
+  #beginBase(application: string, data = ''): void {
+    this.#base = { application, data, uuid: randomUUID(), loops: 1, lock: false };
+    this.#announce(this.#base);
   }
 
   /** A key was pressed: reported at once, then offered to the application on top. */
@@ -141,21 +154,27 @@ export class Channel {
     this.unbridge();
     other.unbridge();
     for (const one of [this, other]) one.executions.breakEverything();
+    for (const one of [other, this]) one.raise('CHANNEL_UNPARK');
+    for (const one of [this, other]) one.endBase();
     this.peer = other;
     other.peer = this;
     this.leg.bridge(other.leg);
+    this.raise('CHANNEL_BRIDGE', { 'Bridge-A-Unique-ID': this.uuid, 'Bridge-B-Unique-ID': other.uuid });
     for (const one of [this, other]) one.#bridged();
   }
 
-  /** Takes a bridge apart; both channels are parked. */
+  /** Takes a bridge apart; both channels are parked. Where one hangs up, the other notices nothing of the dialplan. */
   unbridge(): void {
     const other = this.peer;
     if (!other) return;
     this.leg.unbridge();
     this.peer = null;
     other.peer = null;
-    this.raise('CHANNEL_UNBRIDGE', { 'Bridge-A-Unique-ID': this.uuid, 'Bridge-B-Unique-ID': other.uuid });
-    for (const one of [other, this]) one.#parked();
+    const [first, second] = this.hangupCause === null ? [this, other] : [other, this];
+    const goesOn = [this, other].every(one => one.hangupCause === null);
+    second.#parked(goesOn);
+    first.raise('CHANNEL_UNBRIDGE', { 'Bridge-A-Unique-ID': first.uuid, 'Bridge-B-Unique-ID': second.uuid });
+    first.#parked(goesOn);
   }
 
   /** Hangs up: BYE at once, then the completion of everything that runs, then the end of the control connection. */
@@ -166,20 +185,20 @@ export class Channel {
     this.answerState = 'hangup';
     this.set('hangup_cause', cause);
     this.dialog?.bye(cause);
+    this.raise('CHANNEL_HANGUP');
     this.unbridge();
     this.forks.close();
     await this.executions.end();
-    await Promise.all([...this.recordings.values()].map(one => one.stop()));
+    for (const recording of [...this.recordings.values()]) await recording.stop(); // told in the order they were begun
     this.#gone();
   }
 
   #gone(): void {
-    this.raise('CHANNEL_HANGUP');
-    const socket = this.#socketRequest;
-    if (socket)
-      this.#completed({ application: 'socket', data: socket.data, uuid: socket.uuid, loops: 1, lock: false }, '_none_');
+    if (this.#base) this.raise('CHANNEL_UNPARK');
+    this.endBase();
     this.setCallState('HANGUP');
     this.raise('CHANNEL_HANGUP_COMPLETE');
+    this.raise('CHANNEL_DESTROY');
     this.connection?.sessionEnded();
     this.leg.close();
     this.core.channels.delete(this.uuid);
@@ -190,26 +209,31 @@ export class Channel {
     this.set('bridge_uuid', this.peer?.uuid ?? '');
     this.set('bridge_channel', this.peer?.name ?? '');
     this.raise('CHANNEL_EXECUTE', { Application: 'uuid_bridge', 'Application-Data': this.peer?.uuid ?? '' });
-    this.raise('CHANNEL_BRIDGE', { 'Bridge-A-Unique-ID': this.uuid, 'Bridge-B-Unique-ID': this.peer?.uuid ?? '' });
   }
 
-  #parked(): void {
+  #parked(goesOn: boolean): void {
     if (this.hangupCause !== null) return;
-    this.setCallState('RINGING');
-    this.setCallState('ACTIVE');
-    this.raise('CHANNEL_EXECUTE', { Application: 'park', 'Application-UUID': randomUUID() });
+    if (goesOn) {
+      this.setCallState('RINGING');
+      this.setCallState('ACTIVE');
+      this.#beginBase('park');
+    }
     this.raise('CHANNEL_PARK');
   }
 
-  #run(level: ExecutionLevel): Promise<string> {
+  #run(level: ExecutionLevel): string | Promise<string> {
     const application = applications.get(level.request.application);
-    if (!application) return Promise.resolve(`-ERR ${level.request.application} Application not found!`);
+    if (!application) return `-ERR ${level.request.application} Application not found!`;
     return application.run({ channel: this, level, data: level.request.data });
   }
 
-  #started({ application, data, uuid }: ExecuteRequest): void {
-    this.set('current_application', application);
-    this.set('current_application_data', data);
+  #started(request: ExecuteRequest): void {
+    this.set('current_application', request.application);
+    this.set('current_application_data', request.data);
+    this.#announce(request);
+  }
+
+  #announce({ application, data, uuid }: ExecuteRequest): void {
     this.raise('CHANNEL_EXECUTE', {
       Application: application,
       ...(data === '' ? {} : { 'Application-Data': data }),

@@ -33,9 +33,9 @@ export function channelHeaders(channel: Channel): EslHeaders {
 /** Adds the headers of a channel to an event's own: one object an event, because events are many. */
 export function addChannelHeaders(headers: EslHeaders, channel: Channel): EslHeaders {
   Object.assign(headers, {
-    'Channel-State': channel.hangupCause === null ? 'CS_EXECUTE' : 'CS_HANGUP',
+    'Channel-State': channel.callState === 'HANGUP' ? 'CS_HANGUP' : 'CS_EXECUTE',
     'Channel-Call-State': channel.callState,
-    'Channel-State-Number': channel.hangupCause === null ? '4' : '10',
+    'Channel-State-Number': channel.callState === 'HANGUP' ? '10' : '4',
     'Channel-Name': channel.name,
     'Unique-ID': channel.uuid,
     'Call-Direction': 'inbound',

@@ -16,8 +16,8 @@ export type WaitEnd = 'done' | 'break' | 'hangup';
 
 /** What the stack needs from its channel. */
 export interface ExecutionPort {
-  /** Runs the application and gives its Application-Response. */
-  run(level: ExecutionLevel): Promise<string>;
+  /** Runs the application and gives its Application-Response; one that is done at once gives it at once. */
+  run(level: ExecutionLevel): string | Promise<string>;
   /** What the caller hears now. */
   listenTo(source: FrameSource | null): void;
   started(request: ExecuteRequest): void;
@@ -27,6 +27,9 @@ export interface ExecutionPort {
 const maxDepth = 64;
 const maxQueued = 512;
 const stuckMs = 1000;
+
+/** The client must get its completion all the same. */
+const failed = (error: unknown): string => `-ERR ${error instanceof Error ? error.message : 'application failed'}`;
 
 /**
  * The applications of one channel. They nest: a request that arrives while an application runs is run on top of it, the
@@ -121,16 +124,21 @@ export class ExecutionStack {
     this.#levels.push(level);
     this.#port.started(request);
     this.refresh();
-    void this.#run(level);
+    const response = this.#run(level);
+    if (typeof response === 'string') this.#finish(level, response);
+    else void this.#finishLater(level, response);
   }
 
-  async #run(level: ExecutionLevel): Promise<void> {
-    let response: string;
+  #run(level: ExecutionLevel): string | Promise<string> {
     try {
-      response = await this.#port.run(level);
+      return this.#port.run(level);
     } catch (error) {
-      response = `-ERR ${error instanceof Error ? error.message : 'application failed'}`; // the client must get its completion
+      return failed(error);
     }
+  }
+
+  async #finishLater(level: ExecutionLevel, running: Promise<string>): Promise<void> {
+    const response = await running.catch(failed);
     await level.whenTop();
     this.#finish(level, response);
   }

@@ -87,9 +87,10 @@ export class SipUserAgent {
     const leg = new SipLeg(this.#stack, transaction, negotiation, this.#eventsFor(channel, negotiation, route));
     this.#legs.set(leg.callId, leg);
     channel.onDestroyed = () => this.#legs.delete(leg.callId);
+    describe(channel, transaction.request, transaction, this.#core);
+    channel.created();
     if (!leg.answer(transaction)) return void channel.hangup('INCOMPATIBLE_DESTINATION');
     channel.dialog = leg;
-    describe(channel, transaction.request, transaction, this.#core);
     describeMedia(channel, negotiation);
   }
 

@@ -1,6 +1,7 @@
 import type { ApiCommand } from '../api-command.ts';
 import { wordsOf } from '../api-command.ts';
 import { splitArguments } from '../application.ts';
+import { listed as jsonListOf } from '../conference/json-list.ts';
 import { memberCommands } from '../conference/member-commands.ts';
 import { recordingCommands } from '../conference/recording-commands.ts';
 import { memberLine, roomCommands } from '../conference/room-commands.ts';
@@ -21,6 +22,7 @@ export const conference: ApiCommand = {
   run: (core, args) => {
     const [name, word = '', ...rest] = args.includes("'") ? splitArguments(args) : wordsOf(args);
     if (name === undefined) return '-USAGE: conference <name> <command> [<arguments>] | conference list\n';
+    if (name === 'json_list') return jsonListOf(core.conferences.list(), word);
     if (name === 'list' || name === 'count') return overview(core, name);
     const found = core.conferences.get(name);
     if (!found) return `-ERR Conference ${name} not found\n`;

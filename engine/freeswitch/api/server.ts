@@ -22,8 +22,8 @@ export const sofia: ApiCommand = {
 
 function profiles(core: Core): string {
   const row = (name: string, type: string, data: string, state: string) =>
-    `${name.padStart(25)}\t${type}\t${data.padStart(40)}\t${state}\n`;
-  const head = row('Name', '  Type', 'Data', 'State');
+    `${name.padStart(25)}\t${type}\t${data.padStart(42)}\t${state}\n`;
+  const head = row('Name', '   Type', 'Data', 'State');
   const addresses = [core.sipAddress, ...(core.sipAddress6 === null ? [] : [core.sipAddress6])];
   const lines = addresses.map(address =>
     row('drachtio_mrf', 'profile', `sip:mod_sofia@${address}`, `RUNNING (${core.channels.size})`),

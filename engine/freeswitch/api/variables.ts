@@ -16,10 +16,17 @@ export const uuidDump = onChannel('uuid_dump', { usage: '<uuid> [format]' }, (ch
 );
 
 /** `uuid_set_media_stats <uuid>`: copies the counters of the RTP stream into `rtp_audio_*` variables. */
-export const uuidSetMediaStats = onChannel('uuid_set_media_stats', { usage: '<uuid>' }, channel => {
-  for (const [name, value] of Object.entries(channel.leg.stats())) channel.set(`rtp_audio_${name}`, String(value));
-  return '+OK:\n';
-});
+export const uuidSetMediaStats: ApiCommand = {
+  name: 'uuid_set_media_stats',
+  run: (core, args) => {
+    const uuid = args.trim();
+    const channel = core.channels.get(uuid);
+    if (uuid === '') return '-USAGE: <uuid>\n';
+    if (!channel || channel.hangupCause !== null) return `-ERR No such channel ${uuid.slice(0, 64)}!\n`;
+    for (const [name, value] of Object.entries(channel.leg.stats())) channel.set(`rtp_audio_${name}`, String(value));
+    return '+OK:\n';
+  },
+};
 
 /** `uuid_getvar <uuid> <name>`. */
 export const uuidGetvar = onChannel(

@@ -13,6 +13,7 @@ export const conference: Application = {
     const { channel } = context;
     const joined = channel.core.conferences.join(channel, await withPin(context, parseJoin(context.data)));
     const room = joined.conference;
+    describe(context.channel, room, joined.member);
     await stay(context, room, joined.member);
     room.remove(joined.member);
     if (joined.member.destination !== null) continueIn(joined.member.destination, joined.member);
@@ -20,6 +21,15 @@ export const conference: Application = {
     return none;
   },
 };
+
+/** What the channel's variables tell of its membership, also after it. */
+function describe(channel: Channel, room: Conference, member: Member): void {
+  channel.set('conference_name', room.name);
+  channel.set('conference_uuid', room.uuid);
+  channel.set('conference_member_id', String(member.id));
+  channel.set('conference_moderator', String(member.moderator));
+  channel.set('conference_ghost', String(member.ghost));
+}
 
 /** Until the member is sent out, hangs up, or is bridged or transferred away; a mere break means nothing here. */
 async function stay({ level }: ApplicationContext, room: Conference, member: Member): Promise<void> {
@@ -40,6 +50,7 @@ function continueIn(destination: string, { channel, id }: Member): void {
 }
 
 function proceed(channel: Channel, destination: string): boolean {
+  channel.endBase();
   channel.setCallState('RINGING');
   channel.setCallState('ACTIVE');
   return channel.execute('conference', `${destination}@default`);

@@ -42,7 +42,7 @@ export class Conference {
   readonly createdAt = Date.now();
   /** What whoever comes must know; empty for nothing. */
   pin: string;
-  /** Texts that `set` takes and `get` gives; none of them changes what is heard. */
+  /** Texts that `set` takes and `get` gives: `endconference_grace_time` is in seconds, the others change nothing that is heard. */
   readonly parameters = new Map<string, string>();
   /** Most members, 0 for no limit. */
   maxMembers = 0;
@@ -54,6 +54,8 @@ export class Conference {
   readonly #options: ConferenceOptions;
   readonly #unsubscribe: () => void;
   #endsBelowTwo = false;
+  /** Runs from when the last member with `endconf` has left. */
+  #grace: NodeJS.Timeout | null = null;
   #waitsForModerator = false;
   #over = false;
   #close: () => void = () => undefined;
@@ -126,6 +128,7 @@ export class Conference {
     this.members.set(id, member);
     this.#endsBelowTwo ||= flags.has('mintwo');
     this.#waitsForModerator ||= flags.has('wait-mod');
+    if (flags.has('endconf')) this.#stayOpen();
     this.#watchModerators();
     this.raise({ ...memberHeaders(this, member), Action: 'add-member' });
     this.sounds.entered(member);
@@ -143,7 +146,8 @@ export class Conference {
     this.raise({ ...memberHeaders(this, member), Action: 'del-member' });
     this.sounds.left(member);
     if (this.members.size === 0) void this.#finish();
-    else if (this.#endsWithout(member)) this.end();
+    else if (this.#endsBelowTwo && this.size < 2) this.end();
+    else if (this.#lostItsLast(member)) this.#endAfterGrace();
   }
 
   /** Sends everybody out. */
@@ -189,10 +193,22 @@ export class Conference {
     return asked ? recordingRate(asked.channel, name => asked.channel.get(name)) : this.rate;
   }
 
-  #endsWithout(gone: Member): boolean {
-    const left = [...this.members.values()];
-    if (gone.flags.has('endconf') && !left.some(one => one.flags.has('endconf'))) return true;
-    return this.#endsBelowTwo && this.size < 2;
+  /** Whether nobody with `endconf` is left. */
+  #lostItsLast(gone: Member): boolean {
+    return gone.flags.has('endconf') && ![...this.members.values()].some(one => one.flags.has('endconf'));
+  }
+
+  /** Ends at once, or when nobody with `endconf` has come within `endconference_grace_time` seconds. */
+  #endAfterGrace(): void {
+    const seconds = Math.min(Number(this.parameters.get('endconference_grace_time') ?? 0) || 0, 86_400);
+    if (seconds <= 0) return this.end();
+    this.#stayOpen();
+    this.#grace = setTimeout(() => this.end(), seconds * 1000);
+  }
+
+  #stayOpen(): void {
+    if (this.#grace) clearTimeout(this.#grace);
+    this.#grace = null;
   }
 
   /** While a conference waits for its moderator, nobody hears anybody. */
@@ -233,6 +249,7 @@ export class Conference {
     this.#over = true;
     this.#options.onOver();
     this.#unsubscribe();
+    this.#stayOpen();
     this.sounds.end();
     this.plays.end();
     await this.recordings.close();

@@ -99,6 +99,8 @@ export class Conferences {
       },
     });
     conference.maxMembers = Math.max(0, Math.trunc(Number(channel.get('conference_max_members') ?? 0)) || 0);
+    const grace = channel.get('conference_endconference_grace_time');
+    if (grace !== undefined) conference.parameters.set('endconference_grace_time', grace);
     this.#open.set(name, conference);
     return conference;
   }

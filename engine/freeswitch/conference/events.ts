@@ -57,7 +57,7 @@ export function memberHeaders(conference: Conference, member: Member): EslHeader
     ...channelHeaders(member.channel),
     Video: 'false',
     Hear: String(seat.hears),
-    See: 'false',
+    See: 'true',
     Speak: String(seat.speaks),
     Talking: String(talk.talking && seat.speaks),
     'Mute-Detect': String(member.flags.has('mute-detect')),

@@ -5,6 +5,7 @@ import type { Conference } from './conference.ts';
 import { isRoomName } from './conferences.ts';
 import type { Member } from './member.ts';
 import { setHearing, setSpeaking } from './mute.ts';
+import { relateCommand } from './relate.ts';
 
 /** Who, in the two spellings of FreeSWITCH. */
 const who = '<[member_id|all]|last|non_moderator>';
@@ -40,36 +41,12 @@ export const memberCommands: ConferenceCommand[] = [
     conference.raiseAbout(member, 'dtmf-member', { Digits: digits.slice(0, 256) });
     return `+OK sent ${digits.slice(0, 256)} to ${member.id}\n`;
   }),
-  {
-    name: 'relate',
-    run: (conference, [one, other, how]) => {
-      const [a, b] = [one, other].map(id => conference.members.get(Number(id)));
-      if (!a || !b)
-        return one && other && how
-          ? noMember(`${a ? other : one}`)
-          : 'relate <member_id> <other_member_id> [nospeak|nohear|clear]';
-      return relate(a, b, how ?? '');
-    },
-  },
+  relateCommand,
   {
     name: 'transfer',
     run: (conference, [name, ...ids]) => transfer(conference, name ?? '', ids.slice(0, 100)),
   },
 ];
-
-/** `nospeak`: the first is not heard by the second. `nohear`: the first does not hear the second. */
-function relate(a: Member, b: Member, how: string): string {
-  if (how === 'nospeak') b.seat.without.add(a.seat);
-  else if (how === 'nohear') a.seat.without.add(b.seat);
-  else if (how === 'clear')
-    for (const [one, two] of [
-      [a, b],
-      [b, a],
-    ] as const)
-      one.seat.without.delete(two.seat);
-  else return 'relate <member_id> <other_member_id> [nospeak|nohear|clear]';
-  return `+OK ${a.id}->${b.id} ${how} set\n`;
-}
 
 function transfer(conference: Conference, name: string, ids: string[]): string {
   if (ids.length === 0) return 'transfer <conference_name> <member id> [...<member id>]';

@@ -1,6 +1,7 @@
 import type { ConferenceCommand } from './command.ts';
 import { membersOf, noMember } from './command.ts';
 import type { Conference } from './conference.ts';
+import { jsonListCommand } from './json-list.ts';
 import type { Member } from './member.ts';
 import { openSound } from './play-queue.ts';
 
@@ -107,6 +108,8 @@ function stop(conference: Conference, [what = '', id]: string[]): string {
 /** What can be done with a whole conference: `list`, `get`, `set`, `lock`, `play` and the like. */
 export const roomCommands: ConferenceCommand[] = [
   { name: 'list', run: list },
+  { name: 'count', run: conference => String(conference.size) },
+  jsonListCommand,
   { name: 'get', run: get },
   { name: 'set', run: set },
   { name: 'lock', run: conference => setLocked(conference, true) },

@@ -90,14 +90,11 @@ describe('what a conference does by itself, and what its members do to it', func
       const b = await party(under, name, 0);
       await Promise.all([a.peer.hears(600), b.peer.hears(600)]);
       await hearsOnly(a);
-      await b.endpoint.unjoin();
-      await a.peer.hears(850, 60);
+      await Promise.all([b.endpoint.unjoin(), a.peer.hears(850, 60)]);
       const c = await caller(under, 0);
       await c.endpoint.set({ conference_enter_sound: tone(1200), conference_exit_sound: tone(1500) });
-      await c.endpoint.join(name);
-      await a.peer.hears(1200);
-      await c.endpoint.destroy();
-      await a.peer.hears(1500);
+      await Promise.all([c.endpoint.join(name), a.peer.hears(1200)]);
+      await Promise.all([c.endpoint.destroy(), a.peer.hears(1500)]);
       assert.equal(await command(name, 'enter_sound off'), `+OK ${name} enter sounds off (${tone(600)})\n`);
       await hearsOnly(a);
       a.peer.forget();

@@ -260,6 +260,50 @@ describe('conferences, by ear', function () {
     await hearsOnly(c, 440, 700);
   });
 
+  it('relates several members to several others at once, and shows who is kept from whom', async () => {
+    const name = roomName();
+    const [a, b, c] = await Promise.all([440, 700, 1000].map(hz => party(under, name, hz)));
+    assert.ok(a && b && c);
+    const [one, two, three] = [a, b, c].map(each => each.endpoint.conf.memberId);
+    const relate = (rest: string): Promise<string> => under.media.api(`conference ${name} relate ${rest}`);
+    const set = `+OK ${one}->${three} nospeak set\n+OK ${two}->${three} nospeak set\n`;
+    assert.equal(await relate(`${one},${two} ${three} nospeak`), set);
+    await Promise.all([hearsOnly(c), hearsOnly(a, 700, 1000), hearsOnly(b, 440, 1000)]);
+    assert.match(await relate(`${two}`), new RegExp(`^${two} -> ${three} NOSPEAK HEAR `));
+    const cleared = `+OK relationship ${one}->${three} cleared.\n-ERR relationship 0->${three} not found.\n`;
+    assert.equal(await relate(`${one},0 ${three} clear`), cleared);
+    await hearsOnly(c, 440);
+  });
+
+  it('stays open for the grace time after the last member with endconf has left, and longer when one comes back', async () => {
+    const name = roomName();
+    const a = await party(under, name, 440, { flags: { endconf: true } });
+    const [b, again] = [await party(under, name, 700), await caller(under, 1000)];
+    await under.media.api(`conference ${name} set endconference_grace_time 1`);
+    await a.endpoint.unjoin();
+    await again.endpoint.join(name, { flags: { endconf: true } });
+    await hearsOnly(b, 1000);
+    const left = performance.now();
+    await again.endpoint.unjoin();
+    await until(async () => /not found/.test(await under.media.api(`conference ${name} list`)), 'the end');
+    assert.ok(performance.now() - left > 700, 'the conference ended before its time');
+  });
+
+  it('tells of itself and its members as JSON', async () => {
+    const name = roomName();
+    const { endpoint } = await party(under, name, 440, { flags: { endconf: true, mute: true } });
+    const told = JSON.parse(await under.media.api(`conference ${name} json_list compact`)) as Record<string, unknown>[];
+    assert.equal(told.length, 1);
+    assert.deepEqual([told[0]?.['conference_name'], told[0]?.['member_count']], [name, 1]);
+    const [member] = told[0]?.['members'] as { id: number; uuid: string; flags: Record<string, boolean> }[];
+    assert.deepEqual([member?.id, member?.uuid], [endpoint.conf.memberId, endpoint.uuid]);
+    const { can_hear, can_speak, end_conference } = member?.flags ?? {};
+    assert.deepEqual(
+      { can_hear, can_speak, end_conference },
+      { can_hear: true, can_speak: false, end_conference: true },
+    );
+  });
+
   it('plays over the conference to one member in a nested playback, who is heard meanwhile', async () => {
     const name = roomName();
     const [a, b] = [await party(under, name, 440), await party(under, name, 700)];

@@ -70,26 +70,33 @@ export class ForkServer {
   readonly #connections: FarEnd[] = [];
   readonly #events = new EventEmitter();
 
-  private constructor(http: Server, sockets: WebSocketServer) {
+  private constructor(http: Server, sockets: WebSocketServer, told: (text: string) => void) {
     this.#http = http;
     this.#sockets = sockets;
     sockets.on('connection', (socket, request) => {
+      socket.on('message', (data, isBinary) => isBinary || told(`text ${(data as Buffer).toString('utf8')}`));
       this.#connections.push(new FarEnd(socket, request));
       this.#events.emit('connection');
     });
     http.on('upgrade', (request, socket, head) => {
+      told(`GET ${request.url ?? ''}`);
       const refusal = /^\/(40\d)/.exec(request.url ?? '')?.[1];
       if (refusal) return void socket.end(`HTTP/1.1 ${refusal} No\r\nContent-Length: 0\r\n\r\n`);
       sockets.handleUpgrade(request, socket, head, one => sockets.emit('connection', one, request));
     });
   }
 
-  /** Answers with the first subprotocol offered, or with none. */
-  static async open(http: Server = createServer(), subprotocol = true): Promise<ForkServer> {
+  /** Answers with the first subprotocol offered, or with none. `told` gets `GET <path>` and `text <frame>` of every connection. */
+  static async open(
+    http: Server = createServer(),
+    subprotocol = true,
+    told: (text: string) => void = () => undefined,
+  ): Promise<ForkServer> {
     const handleProtocols = subprotocol ? undefined : () => false as const;
     const server = new ForkServer(
       http,
       new WebSocketServer({ noServer: true, ...(handleProtocols ? { handleProtocols } : {}) }),
+      told,
     );
     http.listen(0, '127.0.0.1');
     await once(http, 'listening');
@@ -109,6 +116,11 @@ export class ForkServer {
     const find = (): FarEnd | undefined => this.#connections.findLast(one => one.request.url === path);
     await until(() => find() !== undefined, `a connection for ${path}`);
     return find() as FarEnd;
+  }
+
+  /** The connection that was opened last. */
+  get last(): FarEnd | undefined {
+    return this.#connections.at(-1);
   }
 
   get size(): number {

@@ -143,18 +143,18 @@ export class RtpPeer {
     this.remotePort = Number(/^m=audio (\d+)/m.exec(sdp)?.[1] ?? 0);
   }
 
-  /** Presses a key for 100 ms, with three end packets (RFC 4733 section 2.5). */
-  async press(key: string): Promise<void> {
+  /** Presses a key for so many ms, with three end packets (RFC 4733 section 2.5). */
+  async press(key: string, ms = 100): Promise<void> {
     const event = '0123456789*#ABCD'.indexOf(key);
     const timestamp = this.#timestamp;
-    for (const [end, duration] of [
-      ...[160, 320, 480, 640, 800].map(one => [0, one]),
-      [1, 800],
-      [1, 800],
-      [1, 800],
-    ] as const) {
+    const length = ms * 8;
+    const growing = Array.from({ length: ms / frameMs }, (_, at) => (at + 1) * samples);
+    for (const [end, duration] of [...growing.map(one => [0, one]), ...[1, 1, 1].map(one => [one, length])] as [
+      number,
+      number,
+    ][]) {
       const payload = Buffer.from([event, (end ? 0x80 : 0) | 10, duration >> 8, duration & 0xff]);
-      this.#send(101, timestamp, payload, duration === 160);
+      this.#send(101, timestamp, payload, duration === samples);
       await new Promise(resolve => setTimeout(resolve, end ? 1 : frameMs));
     }
   }

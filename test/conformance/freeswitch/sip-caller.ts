@@ -7,21 +7,25 @@ import { until } from './engine-under-test.ts';
 /** A caller of a few lines over UDP, sharing no code with the engine: INVITE, ACK, BYE, and answers 200 to any BYE. */
 export class SipCaller {
   readonly received: string[] = [];
+  /** True once it has said BYE. */
+  ended = false;
   readonly #socket: Socket = createSocket('udp4');
   readonly #callId = randomUUID();
   readonly #fromTag = randomUUID();
   readonly #target: number;
+  readonly #told: (message: string) => void;
   #port = 0;
   #to = '';
   #cseq = 1;
 
-  private constructor(target: number) {
+  private constructor(target: number, told: (message: string) => void) {
     this.#target = target;
+    this.#told = told;
   }
 
-  /** `target` is the SIP port to call on loopback. */
-  static async open(target: number): Promise<SipCaller> {
-    const caller = new SipCaller(target);
+  /** `target` is the SIP port to call on loopback; `told` gets every message that comes. */
+  static async open(target: number, told: (message: string) => void = () => undefined): Promise<SipCaller> {
+    const caller = new SipCaller(target, told);
     caller.#socket.bind(0, '127.0.0.1');
     await once(caller.#socket, 'listening');
     caller.#port = caller.#socket.address().port;
@@ -30,11 +34,12 @@ export class SipCaller {
     return caller;
   }
 
-  /** Calls, acknowledges a 200 and gives its body; rejects with the status of a failure. */
+  /** Calls, or offers anew, acknowledges a 200 and gives its body; rejects with the status of a failure. */
   async invite(sdp: string, headers: Record<string, string> = {}, acknowledge = true): Promise<string> {
+    if (this.received.length > 0) this.#cseq += 1;
     this.#send('INVITE', sdp, {
       Contact: `<sip:caller@127.0.0.1:${this.#port}>`,
-      'Content-Type': 'application/sdp',
+      ...(sdp === '' ? {} : { 'Content-Type': 'application/sdp' }),
       ...headers,
     });
     await until(() => this.#final('INVITE') !== undefined, 'an answer to the INVITE', 5000);
@@ -45,13 +50,14 @@ export class SipCaller {
     return answer.slice(answer.indexOf('\r\n\r\n') + 4);
   }
 
-  ack(): void {
-    this.#send('ACK');
+  ack(sdp = ''): void {
+    this.#send('ACK', sdp, sdp === '' ? {} : { 'Content-Type': 'application/sdp' });
   }
 
-  bye(): void {
+  bye(headers: Record<string, string> = {}): void {
+    this.ended = true;
     this.#cseq += 1;
-    this.#send('BYE');
+    this.#send('BYE', '', headers);
   }
 
   /** The first BYE that came. */
@@ -64,7 +70,7 @@ export class SipCaller {
   }
 
   #final(method: string): string | undefined {
-    const pattern = new RegExp(`^CSeq: *\\d+ ${method}`, 'im');
+    const pattern = new RegExp(`^CSeq: *${this.#cseq} ${method}`, 'im');
     return this.received.find(one => /^SIP\/2\.0 [2-6]/.test(one) && pattern.test(one));
   }
 
@@ -88,6 +94,7 @@ export class SipCaller {
 
   #receive(message: string): void {
     this.received.push(message);
+    this.#told(message);
     if (!message.startsWith('BYE ')) return;
     const copied = message.split('\r\n').filter(line => /^(Via|From|To|Call-ID|CSeq):/i.test(line));
     const answer = ['SIP/2.0 200 OK', ...copied, 'Content-Length: 0', '', ''].join('\r\n');
