@@ -3,12 +3,16 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
 import { pipeline } from 'node:stream/promises';
 
 const deadlineMs = 10_000;
 const maxBytes = 32 * 1024 * 1024;
 const freshMs = 60_000;
+const maxFreshMs = 86_400_000;
 const maxFiles = 500;
+/** Types of what may be a sound; without one the address decides. */
+const sounding = /^(audio\/.+|video\/.+|application\/(ogg|octet-stream)|binary\/octet-stream|)$/;
 const known = new Set(['.wav', '.mp3', '.ogg', '.opus', '.flac', '.m4a', '.r8', '.r16', '.ul', '.al', '.gsm']);
 const byType: Readonly<Record<string, string>> = {
   'audio/wav': '.wav',
@@ -21,49 +25,105 @@ const byType: Readonly<Record<string, string>> = {
   'audio/flac': '.flac',
 };
 
+/** A file that was fetched, and how its server is asked whether it is still the same (RFC 9110 section 13, RFC 9111). */
+interface Copy {
+  path: string;
+  etag: string | null;
+  modified: string | null;
+  /** Until when nobody is asked; ms of the clock. */
+  freshUntil: number;
+}
+
 const underWay = new Map<string, Promise<string>>();
+const copies = new Map<string, Copy>();
 let serial = 0;
 
 /**
- * Fetches a sound over HTTP into a file and gives its path. A copy younger than a minute is used again, simultaneous
- * requests share one transfer, and size, time and number of files are bounded.
+ * Fetches a sound over HTTP into a file and gives its path. A copy is used again for as long as its server says (max-age, at most
+ * a day; a minute where nothing is said), then the server is asked whether it has changed; while that fails, the copy goes on.
+ * Simultaneous requests share one transfer, and size, time and number of files are bounded.
  * @throws Error when the address gives no sound in time
  */
 export function fetchSound(url: string, cacheDir: string): Promise<string> {
-  const present = underWay.get(url);
+  const target = join(cacheDir, createHash('sha256').update(url).digest('hex').slice(0, 32));
+  const present = underWay.get(target);
   if (present) return present;
-  const transfer = freshOrFetched(url, cacheDir).finally(() => underWay.delete(url));
-  underWay.set(url, transfer);
+  const transfer = freshOrFetched(url, target, cacheDir).finally(() => underWay.delete(target));
+  underWay.set(target, transfer);
   return transfer;
 }
 
-async function freshOrFetched(url: string, cacheDir: string): Promise<string> {
-  const key = createHash('sha256').update(url).digest('hex').slice(0, 32);
+async function freshOrFetched(url: string, target: string, cacheDir: string): Promise<string> {
+  const copy = await kept(target);
+  if (copy && Date.now() < copy.freshUntil) return copy.path;
   await mkdir(cacheDir, { recursive: true });
   const files = await readdir(cacheDir);
-  const cached = files.find(name => name.startsWith(`${key}.`));
-  if (cached && (await ageMs(join(cacheDir, cached))) < freshMs) return join(cacheDir, cached);
   if (files.length >= maxFiles) await removeOldest(cacheDir, files);
-  return download(url, join(cacheDir, key));
+  try {
+    remember(target, await fetched(url, target, copy));
+  } catch (error) {
+    if (!copy) throw error;
+    copy.freshUntil = Date.now() + freshMs; // what was heard before is better than nothing (RFC 9111 section 4.2.4)
+  }
+  return copies.get(target)?.path ?? '';
 }
 
-async function download(url: string, target: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(deadlineMs), redirect: 'follow' });
+/** The copy, as long as its file is there. */
+async function kept(target: string): Promise<Copy | null> {
+  const copy = copies.get(target);
+  return copy && (await ageMs(copy.path)) < Number.POSITIVE_INFINITY ? copy : null;
+}
+
+function remember(target: string, copy: Copy): void {
+  copies.delete(target);
+  copies.set(target, copy);
+  const [oldest] = copies.keys();
+  if (copies.size > maxFiles && oldest !== undefined) copies.delete(oldest);
+}
+
+async function fetched(url: string, target: string, copy: Copy | null): Promise<Copy> {
+  const headers: Record<string, string> = {};
+  if (copy?.etag) headers['If-None-Match'] = copy.etag;
+  if (copy?.modified) headers['If-Modified-Since'] = copy.modified;
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(deadlineMs), redirect: 'follow' });
+  const about = {
+    etag: response.headers.get('etag'),
+    modified: response.headers.get('last-modified'),
+    freshUntil: Date.now() + freshFor(response.headers.get('cache-control')),
+  };
+  if (response.status === 304 && copy) return { ...copy, freshUntil: about.freshUntil };
   if (!response.ok || !response.body) throw new Error(`HTTP status ${response.status}`);
-  const extension = extensionOf(url, response.headers.get('content-type'));
-  const part = `${target}~${process.pid}-${++serial}`;
+  const path = `${target}${extensionOf(url, response.headers.get('content-type'))}`;
+  await store(response.body, `${target}~${process.pid}-${++serial}`, path);
+  return { path, ...about };
+}
+
+async function store(body: ReadableStream, part: string, path: string): Promise<void> {
   try {
-    await pipeline(Readable.fromWeb(response.body), limited(maxBytes), createWriteStream(part));
-    await rename(part, `${target}${extension}`);
+    await pipeline(Readable.fromWeb(body), limited(maxBytes), createWriteStream(part));
+    await rename(part, path);
   } catch (error) {
     await rm(part, { force: true });
     throw error;
   }
-  return `${target}${extension}`;
 }
 
-function extensionOf(url: string, type: string | null): string {
-  const fromType = byType[(type ?? '').split(';')[0]?.trim().toLowerCase() ?? ''];
+/** For how many ms a server lets a copy be used without a question. */
+function freshFor(control: string | null): number {
+  if (control === null) return freshMs;
+  if (/\bno-(cache|store)\b/i.test(control)) return 0;
+  const seconds = /\bmax-age="?(\d{1,9})/i.exec(control)?.[1];
+  return seconds === undefined ? freshMs : Math.min(Number(seconds) * 1000, maxFreshMs);
+}
+
+/**
+ * The ending that tells what is in a file: by the server's type, else by the address.
+ * @throws Error when the server says that it is something else than a sound, such as a page that asks for a login
+ */
+function extensionOf(url: string, header: string | null): string {
+  const type = (header ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (!sounding.test(type)) throw new Error(`${type} is no sound`);
+  const fromType = byType[type];
   const fromPath = extname(new URL(url).pathname).toLowerCase();
   return fromType ?? (known.has(fromPath) ? fromPath : '.wav');
 }

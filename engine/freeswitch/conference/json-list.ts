@@ -5,7 +5,7 @@ import type { Member } from './member.ts';
 const secondsSince = (at: number): number => Math.floor((Date.now() - at) / 1000);
 
 /** What `json_list` tells of a conference, with the names of the real server; what we have nothing of is left out. */
-export function described(conference: Conference): object {
+function described(conference: Conference): object {
   return {
     conference_name: conference.name,
     member_count: conference.size,

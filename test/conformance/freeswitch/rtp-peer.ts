@@ -147,14 +147,12 @@ export class RtpPeer {
   async press(key: string, ms = 100): Promise<void> {
     const event = '0123456789*#ABCD'.indexOf(key);
     const timestamp = this.#timestamp;
-    const length = ms * 8;
-    const growing = Array.from({ length: ms / frameMs }, (_, at) => (at + 1) * samples);
-    for (const [end, duration] of [...growing.map(one => [0, one]), ...[1, 1, 1].map(one => [one, length])] as [
-      number,
-      number,
-    ][]) {
+    const step = 8 * frameMs; // telephone-event counts at 8 kHz
+    const growing = Array.from({ length: ms / frameMs }, (_, at): [number, number] => [0, (at + 1) * step]);
+    const last = [1, 1, 1].map((end): [number, number] => [end, ms * 8]);
+    for (const [end, duration] of [...growing, ...last]) {
       const payload = Buffer.from([event, (end ? 0x80 : 0) | 10, duration >> 8, duration & 0xff]);
-      this.#send(101, timestamp, payload, duration === samples);
+      this.#send(101, timestamp, payload, duration === step);
       await new Promise(resolve => setTimeout(resolve, end ? 1 : frameMs));
     }
   }
