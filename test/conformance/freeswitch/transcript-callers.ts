@@ -46,11 +46,13 @@ export class TranscriptCallers {
     else if (first.startsWith('BYE')) this.#bye(later, /^Reason: (.*)$/m.exec(text)?.[1]);
   }
 
+  /** The telephones' sound ends before the ports that it goes to. */
+  fallSilent(): void {
+    for (const { peer } of this.#dialogs) peer.close();
+  }
+
   close(): void {
-    for (const { sip, peer } of this.#dialogs) {
-      sip.close();
-      peer.close();
-    }
+    for (const { sip } of this.#dialogs) sip.close();
   }
 
   async #invite(body: string, offerless: boolean): Promise<void> {

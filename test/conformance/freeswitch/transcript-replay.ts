@@ -83,7 +83,7 @@ export class Replay {
   }
 
   async #open(): Promise<void> {
-    const low = 42000 + (replays++ % 50) * 40;
+    const low = 24000 + (replays++ % 50) * 40; // below the ports that sockets get by themselves
     this.#directory = await mkdtemp(join(tmpdir(), 'replay-'));
     await writeFile(join(this.#directory, 'tone1k.wav'), wave(2000));
     this.#server = await startMediaServer({
@@ -116,6 +116,7 @@ export class Replay {
     for (const wire of [...this.#wires.values(), ...this.#inbound]) wire.left = true;
     for (const wire of this.#wires.values()) wire.socket.destroy();
     for (const wire of this.#inbound) wire.socket.destroy();
+    this.#callers.fallSilent();
     await this.#server.stop();
     this.#callers.close();
     await this.#farEnd.close();
