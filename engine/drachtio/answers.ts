@@ -1,4 +1,5 @@
 import { header, headerOf, responseTo, type SipRequest, type SipResponse } from '../sip/message.ts';
+import { isChallenge } from '../sip/transactions/server.ts';
 import { tagOf } from '../sip/uri.ts';
 import { echoResponse } from './announce.ts';
 import type { App } from './app.ts';
@@ -97,7 +98,8 @@ function settle(core: Core, incoming: Incoming, response: SipResponse): void {
   if (success && dialog?.begunBy === incoming) dialog.state = 'confirmed';
   if (success && dialog) lasts(core, dialog, request, response);
   if (success && request.method === 'REGISTER') core.registered.remember(request, response, incoming.source);
-  if (success && headerOf(request, 'authorization') !== undefined) core.crowd.know(incoming.source);
+  if (isChallenge(response.status)) core.crowd.challenged(incoming.source, response);
+  if (success) core.crowd.accepted(incoming.source, request);
   release(core, incoming);
 }
 

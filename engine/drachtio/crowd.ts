@@ -1,4 +1,5 @@
 import type { Source } from '../sip/hop.ts';
+import { headersOf, type SipRequest, type SipResponse } from '../sip/message.ts';
 import type { Incoming } from './records.ts';
 
 /** So many requests of strangers an application may have before it that it has not said anything about. */
@@ -9,6 +10,8 @@ const SLOW_MS = 500;
 /** Whoever proved who it is, or answered us, is no stranger for so long: as long as a registration may last. */
 const KNOWN_MS = 7_200_000;
 const MOST_KNOWN = 100_000;
+/** Challenges that somebody may still answer. */
+const MOST_NONCES = 20_000;
 
 /**
  * The crowd before the door. When applications lag behind, requests of strangers are turned away before their line gets so
@@ -19,6 +22,8 @@ export class Crowd {
   readonly #waiting = new Map<Incoming, number>();
   /** Until when by address, in the order in which they were last known. */
   readonly #known = new Map<string, number>();
+  /** Of challenges, each with the address that it was given to, the oldest first. */
+  readonly #nonces = new Set<string>();
   readonly #welcome: (source: Source) => void;
   /** Requests that were turned away so far. */
   turnedAway = 0;
@@ -50,6 +55,23 @@ export class Crowd {
     this.#waiting.delete(incoming);
   }
 
+  /** An application asks somebody there who it is. */
+  challenged(source: Source, challenge: SipResponse): void {
+    for (const nonce of noncesOf(source, challenge, CHALLENGES)) this.#nonces.add(nonce);
+    for (const oldest of this.#nonces) {
+      if (this.#nonces.size <= MOST_NONCES) break;
+      this.#nonces.delete(oldest);
+    }
+  }
+
+  /**
+   * An application has accepted what came from there. With an answer to a challenge of its own the sender has proved who it is;
+   * any other may be a lie that nobody looked at, such as in an OPTIONS, and its address be somebody else's.
+   */
+  accepted(source: Source, request: SipRequest): void {
+    if (noncesOf(source, request, PROOFS).some(nonce => this.#nonces.has(nonce))) this.know(source);
+  }
+
   /** Somebody there has proved who it is to an application, or was called by one and answered. */
   know(source: Source): void {
     this.#welcome(source);
@@ -64,3 +86,14 @@ export class Crowd {
     return (this.#known.get(address) ?? 0) > Date.now();
   }
 }
+
+const CHALLENGES = ['www-authenticate', 'proxy-authenticate'];
+const PROOFS = ['authorization', 'proxy-authorization'];
+
+/** The nonces in such headers, with the address they are good for; joined, so that nothing keeps the message. */
+const noncesOf = ({ address }: Source, message: SipRequest | SipResponse, names: string[]): string[] =>
+  names
+    .flatMap(name => headersOf(message, name))
+    .map(value => /\bnonce="([^"]{1,512})"/i.exec(value)?.[1] ?? '')
+    .filter(nonce => nonce !== '')
+    .map(nonce => [address, nonce].join(' '));
