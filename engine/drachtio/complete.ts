@@ -23,7 +23,7 @@ export function contactValue(local: Local): string {
 
 const transportParameter = (local: Local): string => (local.transport === 'udp' ? '' : `;transport=${local.transport}`);
 
-const LOCALHOST = /(sips?:(?:[^@<>\s]*@)?)localhost(?::\d+)?(?![\w.-])/gi;
+const LOCALHOST = /(sips?:(?:[^@<>\s]{0,512}@)?)localhost(?::\d+)?(?![\w.-])/gi;
 
 /** `sip:me@localhost` means the address of the interface the message leaves by. */
 export function resolveLocalhost(value: string, local: Local): string {

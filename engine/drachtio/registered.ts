@@ -41,7 +41,8 @@ export class RegisteredContacts {
     const name = peerKey(hop);
     const found = this.#bound.get(name) ?? { request, contacts: new Map<string, number>() };
     if (seconds <= 0) found.contacts.delete(uri);
-    else if (found.contacts.size < MOST_A_CONNECTION) found.contacts.set(uri, Date.now() + seconds * 1000);
+    else if (found.contacts.size < MOST_A_CONNECTION || found.contacts.has(uri))
+      found.contacts.set(uri, Date.now() + seconds * 1000);
     if (found.contacts.size > 0) this.#bound.set(name, { request, contacts: found.contacts });
     else this.#bound.delete(name);
   }
@@ -55,12 +56,10 @@ export class RegisteredContacts {
   }
 
   #store(key: string, hop: Hop, seconds: number): void {
-    if (this.#known.size >= MOST) this.#sweep();
-    if (this.#known.size < MOST) this.#known.set(key, { hop, until: Date.now() + seconds * 1000 });
-  }
-
-  #sweep(): void {
-    for (const [key, one] of this.#known) if (one.until < Date.now()) this.#known.delete(key);
+    this.#known.delete(key);
+    this.#known.set(key, { hop, until: Date.now() + seconds * 1000 });
+    if (this.#known.size <= MOST) return;
+    for (const longestUnheard of this.#known.keys()) return void this.#known.delete(longestUnheard);
   }
 
   /** The connection behind a request URI, if one was remembered and its time is not over. */

@@ -89,7 +89,8 @@ const MOST_FORKS = 50;
 
 /** Remembers which fork a reliable response came from, for the PRACK that the application will send. */
 export function expectPrack(outgoing: Outgoing, response: SipResponse): void {
-  if (!outgoing.dialog || !isProvisional(response) || !lists(response, 'require')) return;
+  if (!outgoing.dialog || outgoing.method !== 'INVITE') return;
+  if (!isProvisional(response) || !lists(response, 'require') || outgoing.unconfirmed.length >= MOST_FORKS) return;
   outgoing.unconfirmed.push({ rseq: Number(headerOf(response, 'rseq')), fork: { ...outgoing.dialog } });
 }
 

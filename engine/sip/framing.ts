@@ -35,6 +35,8 @@ export class StreamParser {
     this.#append(chunk);
     const items: StreamItem[] = [];
     for (let item = this.#next(); item; item = this.#next()) {
+      // Thousands of pings at once want to know one thing.
+      if (item.kind === 'ping' && items.at(-1)?.kind === 'ping') continue;
       items.push(item);
       if (item.kind === 'broken') break;
     }

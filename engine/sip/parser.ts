@@ -72,8 +72,13 @@ export function parseHead(text: string): Parsed {
 
 /** What a wrong request line was meant to be, so that its sender can be told. */
 function guessStart(line: string): SipMessage | undefined {
-  const [, method = '', uri = ''] = /^(\S{1,50})\s+(\S.*?)\s+SIP\/\d+\.\d+\s*$/i.exec(line) ?? [];
-  return TOKEN.test(method) ? { method, uri, headers: [], body: Buffer.alloc(0) } : undefined;
+  // Word by word: one pattern for all of it would look for its end from every blank of a line that has thousands.
+  const words = line.trimEnd().split(/\s+/);
+  const [method = '', version = ''] = [words[0], words.at(-1)];
+  if (words.length < 3 || method.length > 50 || !TOKEN.test(method) || !/^SIP\/\d+\.\d+$/i.test(version))
+    return undefined;
+  const uri = line.slice(method.length, line.lastIndexOf(version)).trim();
+  return { method, uri, headers: [], body: Buffer.alloc(0) };
 }
 
 function parseStart(line: string): SipMessage | undefined {

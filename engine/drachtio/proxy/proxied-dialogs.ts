@@ -15,8 +15,9 @@ export class ProxiedDialogs {
 
   /** Takes note of the dialog that a 2xx begins. */
   begin(response: SipMessage): void {
-    if (this.#until.size >= MOST) this.#sweep();
-    if (this.#until.size < MOST) this.#until.set(keyOf(response), Date.now() + LONGEST_MS);
+    this.#until.set(keyOf(response), Date.now() + LONGEST_MS);
+    if (this.#until.size <= MOST) return;
+    for (const oldest of this.#until.keys()) return void this.#until.delete(oldest);
   }
 
   /** Whether a request of either side belongs to one. */
@@ -26,10 +27,6 @@ export class ProxiedDialogs {
 
   end(request: SipMessage): void {
     this.#until.delete(keyOf(request));
-  }
-
-  #sweep(): void {
-    for (const [key, until] of this.#until) if (until <= Date.now()) this.#until.delete(key);
   }
 }
 

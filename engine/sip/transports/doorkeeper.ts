@@ -5,7 +5,7 @@ import { sourceOf } from '../addresses.ts';
 const MOST_CONNECTIONS = 10_000;
 /** Connections that have not brought a message yet: with more, the oldest of whoever has most is closed. */
 const MOST_STRANGERS = 2000;
-/** Bytes of messages that are not whole. */
+/** Bytes of messages that are not whole, and of what waits for peers that do not read. */
 const MOST_BYTES = 64 * 2 ** 20;
 const MOST_BYTES_A_SOURCE = 8 * 2 ** 20;
 /** Of one source, unless the settings say otherwise: a large office behind one address, or a proxy of browsers. */
@@ -17,7 +17,10 @@ interface Guest {
   place: string;
   source: Source;
   patience: NodeJS.Timeout | undefined;
-  bytes: number;
+  /** Bytes of a message that waits for its rest. */
+  unread: number;
+  /** Bytes that wait for the peer to read. */
+  unsent: number;
 }
 
 /** What one address, or one network of IPv6, has open. */
@@ -73,9 +76,18 @@ export class Doorkeeper {
 
   /** Notes how much of a message waits for its rest. False when that is too much, and the connection has to be closed. */
   holds(socket: Socket, bytes: number): boolean {
+    return this.#keeps(socket, 'unread', bytes);
+  }
+
+  /** The same of what was written and not sent, because the peer does not read. */
+  owes(socket: Socket, bytes: number): boolean {
+    return this.#keeps(socket, 'unsent', bytes);
+  }
+
+  #keeps(socket: Socket, what: 'unread' | 'unsent', bytes: number): boolean {
     const guest = this.#guests.get(nameOf(socket));
     if (!guest) return true;
-    this.#count(guest, bytes);
+    this.#count(guest, what, bytes);
     return bytes === 0 || (this.#bytes <= MOST_BYTES && guest.source.bytes <= MOST_BYTES_A_SOURCE);
   }
 
@@ -91,7 +103,7 @@ export class Doorkeeper {
     if (this.#guests.size >= this.#most && !this.#makeRoom('unknown')) return void socket.destroy();
     if (this.#strangers >= MOST_STRANGERS) this.#makeRoom('strangers');
     const patience = setTimeout(() => socket.destroy(), this.#patienceMs);
-    const guest: Guest = { socket, place: nameOf(socket), source, patience, bytes: 0 };
+    const guest: Guest = { socket, place: nameOf(socket), source, patience, unread: 0, unsent: 0 };
     this.#sources.set(name, source);
     this.#guests.set(guest.place, guest);
     source.guests.add(guest);
@@ -121,17 +133,18 @@ export class Doorkeeper {
     if (guest.source.strangers.delete(guest)) this.#strangers--;
   }
 
-  #count(guest: Guest, bytes: number): void {
-    this.#bytes += bytes - guest.bytes;
-    guest.source.bytes += bytes - guest.bytes;
-    guest.bytes = bytes;
+  #count(guest: Guest, what: 'unread' | 'unsent', bytes: number): void {
+    this.#bytes += bytes - guest[what];
+    guest.source.bytes += bytes - guest[what];
+    guest[what] = bytes;
   }
 
   /** Once as it is closed, and for good when it is. */
   #leave(guest: Guest): void {
     const { source, place } = guest;
     this.#forgive(guest);
-    this.#count(guest, 0);
+    this.#count(guest, 'unread', 0);
+    this.#count(guest, 'unsent', 0);
     if (this.#guests.get(place) === guest) this.#guests.delete(place);
     source.guests.delete(guest);
     source.unknown.delete(guest);

@@ -79,8 +79,13 @@ export class StreamCarrier implements Carrier {
 
   #handle(item: StreamItem, socket: Socket, peer: Place): void {
     if (item.kind === 'broken') socket.destroy();
-    else if (item.kind === 'ping') socket.write('\r\n');
+    else if (item.kind === 'ping') this.#pong(socket);
     else this.#ears.receive(item.parsed, this.#sourceOf(peer, item.size));
+  }
+
+  /** Who does not read is not told again and again that we are here. */
+  #pong(socket: Socket): void {
+    if (socket.writableLength === 0) socket.write('\r\n');
   }
 
   #sourceOf({ host, port }: Place, size: number): Source {
@@ -90,10 +95,12 @@ export class StreamCarrier implements Carrier {
 
   send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
     const socket = this.#socketTo(hop);
-    if (socket.writableLength > MOST_UNSENT_BYTES) socket.destroy();
+    const owed = (): boolean => this.#ears.doorkeeper.owes(socket, socket.writableLength);
     socket.write(data, error => {
+      owed();
       if (error) failed(error);
     });
+    if (!owed() || socket.writableLength > MOST_UNSENT_BYTES) socket.destroy();
   }
 
   #socketTo(hop: Hop): Socket {

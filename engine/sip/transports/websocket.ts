@@ -56,7 +56,7 @@ export class WebSocketCarrier implements Carrier {
     this.#ears = ears;
     this.#server = serverFor(certificates);
     ears.doorkeeper.watch(this.#server);
-    const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false, ...PIECES };
+    const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false, autoPong: false, ...PIECES };
     this.#upgrades = new WebSocketServer({ noServer: true, ...bounds, handleProtocols: () => SUBPROTOCOL });
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
   }
@@ -86,6 +86,8 @@ export class WebSocketCarrier implements Carrier {
     this.#watch(peer.stream);
     socket.on('message', data => this.#arrived(peer, data));
     socket.on('pong', () => (peer.alive = true));
+    // Not by the library, which queues an answer to each for one who reads none.
+    socket.on('ping', data => reads(socket) && socket.pong(data));
     socket.on('error', () => undefined); // a frame too large, or none at all: the library closes and says why
     socket.on('close', () => {
       if (this.#peers.get(key) !== peer) return;
@@ -109,7 +111,7 @@ export class WebSocketCarrier implements Carrier {
   #arrived(peer: Peer, raw: RawData): void {
     const data = Buffer.isBuffer(raw) ? raw : Buffer.concat(Array.isArray(raw) ? raw : [Buffer.from(raw)]);
     peer.alive = true;
-    if (data.equals(PING)) return peer.socket.send(PONG);
+    if (data.equals(PING)) return void (reads(peer.socket) && peer.socket.send(PONG));
     if (data.length <= PING.length) return;
     const { host, port } = peer.place;
     const local = { localAddress: this.#ears.localAddress(host), localPort: this.port };
@@ -128,19 +130,22 @@ export class WebSocketCarrier implements Carrier {
   }
 
   send(data: Buffer, hop: Hop, failed: (error: Error) => void): void {
-    const socket = this.#open(hop);
-    if (!socket) return void setImmediate(failed, new Error(`${hop.host}:${hop.port} has no WebSocket open`));
-    if (socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
+    const { socket, stream } = this.#open(hop) ?? {};
+    if (!socket || !stream)
+      return void setImmediate(failed, new Error(`${hop.host}:${hop.port} has no WebSocket open`));
+    const owed = (): boolean => this.#ears.doorkeeper.owes(stream, socket.bufferedAmount);
     // Text, because browsers hand it to their phones as it is (RFC 7118 5); what is no UTF-8 travels as bytes.
     const binary = !isUtf8(data);
     socket.send(data, { binary }, error => {
+      owed();
       if (error) failed(error);
     });
+    if (!owed() || socket.bufferedAmount > MOST_UNSENT_BYTES) socket.terminate();
   }
 
-  #open(hop: Hop): WebSocket | undefined {
-    const socket = this.#peers.get(`${hop.host}:${hop.port}`)?.socket;
-    return socket?.readyState === socket?.OPEN ? socket : undefined;
+  #open(hop: Hop): Peer | undefined {
+    const peer = this.#peers.get(`${hop.host}:${hop.port}`);
+    return peer?.socket.readyState === peer?.socket.OPEN ? peer : undefined;
   }
 
   openLine(hop: Hop): void {
@@ -169,6 +174,9 @@ export class WebSocketCarrier implements Carrier {
     return closePort(this.#server);
   }
 }
+
+/** Nothing waits for it. */
+const reads = (socket: WebSocket): boolean => socket.readyState === socket.OPEN && socket.bufferedAmount === 0;
 
 /** Anything but an upgrade is told what this port is for. */
 function serverFor(certificates: Certificates | undefined): Server {

@@ -152,6 +152,21 @@ describe('sip: handshakes and browsers that stop halfway', () => {
     await answers(await browser());
   });
 
+  it('a browser that pings and never reads is answered no more than its line takes', async () => {
+    await start();
+    const phone = await browser();
+    let pongs = 0;
+    phone.socket.on('pong', () => pongs++);
+    const pings = Buffer.concat(Array.from({ length: 1000 }, () => Buffer.from([0x89, 0xfd, ...Array<number>(129)])));
+    under(phone).pause();
+    for (let n = 0; n < 100; n++) under(phone).write(pings);
+    await eventually('all that was said', () => under(phone).writableLength, length => length === 0, 20_000); // prettier-ignore
+    await answers(await browser());
+    under(phone).resume();
+    await answers(phone);
+    assert(pongs > 0 && pongs < 95_000, `${pongs} pongs`);
+  });
+
   it('a message in thousands of pieces ends its connection', async () => {
     await start();
     const [fragments, drips] = [await browser(), await browser()];

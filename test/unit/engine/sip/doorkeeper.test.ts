@@ -49,6 +49,21 @@ describe('sip: the doorkeeper', () => {
     assert.deepEqual([phone, second, third, other, late].map(stays), [true, true, true, true, true]);
   });
 
+  it('half messages and what nobody reads take 8 MB of one source together', async () => {
+    await start(10);
+    const [one, same, other] = [await visit('127.0.0.2'), await visit('127.0.0.2'), await visit('127.0.0.3')];
+    const MB = 2 ** 20;
+    assert(keeper.holds(one.guest, 3 * MB));
+    assert(keeper.owes(one.guest, 3 * MB));
+    assert(!keeper.owes(same.guest, 3 * MB));
+    assert(keeper.owes(other.guest, 3 * MB));
+    assert(keeper.owes(one.guest, 0));
+    assert(keeper.owes(same.guest, 3 * MB));
+    one.socket.destroy();
+    await once(one.guest, 'close');
+    assert(keeper.holds(same.guest, 5 * MB));
+  });
+
   it('who has proved who he is makes room for nobody', async () => {
     await start(3);
     const office = [await visit('127.0.0.2'), await visit('127.0.0.2')];

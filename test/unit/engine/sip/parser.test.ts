@@ -128,6 +128,16 @@ describe('sip parser', () => {
       }),
     );
   });
+
+  it('a start line of thousands of blanks costs no more than another', () => {
+    const before = process.cpuUsage();
+    const wrong = [' '.repeat(8100), ' \t'.repeat(4000), ' SIP/2.0 '.repeat(900)];
+    for (let n = 0; n < 30; n++)
+      for (const blanks of wrong) assert.equal(refusal(lines(`A x${blanks}y`, ...HEADS)), 'unreadable start line');
+    const { user } = process.cpuUsage(before);
+    assert(user < 2_000_000, `${user} microseconds`); // ten seconds and more, when each blank was a place to look on from
+    assert.equal(refusal(lines('OPTIONS   sip:c@d  x  SIP/2.0 ', ...HEADS)), 'wrong start line');
+  });
 });
 
 describe('sip over a stream', () => {
@@ -148,6 +158,14 @@ describe('sip over a stream', () => {
         assert.equal(kinds(items), 'message ping message message');
       }),
     );
+  });
+
+  it('thousands of pings at once are one, before a message and behind it', () => {
+    const pings = Buffer.from('\r\n\r\n'.repeat(5000));
+    const parser = new StreamParser();
+    const items = parser.push(Buffer.concat([pings, options('Content-Length: 0'), pings]));
+    assert.equal(kinds(items), 'ping message ping');
+    assert.equal(kinds(parser.push(Buffer.from('\r\n\r\n'))), 'ping');
   });
 
   it('gives up a stream without Content-Length, or with a head that never ends', () => {
