@@ -247,7 +247,8 @@ export class WsPeer extends Peer {
   }
 
   static async open(server: number, ca?: string, localAddress?: string): Promise<WsPeer> {
-    const socket = new WebSocket(`${ca ? 'wss' : 'ws'}://127.0.0.1:${server}/`, 'sip', { ca, localAddress });
+    const host = localAddress?.includes(':') ? `[${localAddress}]` : '127.0.0.1';
+    const socket = new WebSocket(`${ca ? 'wss' : 'ws'}://${host}:${server}/`, 'sip', { ca, localAddress });
     const peer = new WsPeer(socket, ca ? 'WSS' : 'WS');
     await once(socket, 'open');
     return peer;

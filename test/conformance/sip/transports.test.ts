@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -290,30 +290,48 @@ engineSuite('it brings certificates, addresses and ports of its own', 'SIP trans
   });
 
   describe('IPv6', () => {
+    let certificates: Certificates;
+    let ca: string;
     let dual: Rig;
     let client: Client;
     before(async () => {
-      dual = await Rig.start({ host: '::', ports: { ws: 0 } });
+      const files = papers.issue('both', ['127.0.0.1', '::1']);
+      ca = readFileSync(files.cert, 'utf8');
+      certificates = new Certificates({ files: [files], log: silentLog });
+      dual = await Rig.start({ host: '::', ports: { tls: 0, ws: 0, wss: 0 }, certificates });
       client = await dual.app(one => one.register(registrar));
     });
-    after(() => dual.close());
+    after(async () => {
+      await dual.close();
+      certificates.stop();
+    });
 
     for (const [host, written] of [
       ['::1', '[::1]'],
       ['127.0.0.1', '127.0.0.1'],
     ] as const) {
-      it(`a phone at ${host} registers over TCP and is rung there by a server that listens on ::`, async () => {
-        const phone = dual.keep(await TcpPeer.open(dual.server.port, host));
-        phone.host = written;
-        phone.request('REGISTER', `sip:${written}`);
-        await phone.expect(/ 200 /);
-        const call = client.createUAC(`sip:alice@${written}:${phone.port};transport=tcp`, { localSdp: SDP });
-        const invite = await phone.expect(/^INVITE/);
-        assert(invite.get('Via').startsWith(`SIP/2.0/TCP ${written}:${dual.server.port};`), invite.get('Via'));
-        assert(invite.get('Contact').includes(`${written}:${dual.server.port}`), invite.get('Contact'));
-        phone.answer(invite, '486 Busy Here');
-        await assert.rejects(call, (error: { status?: number }) => error.status === 486);
-      });
+      const doors: Record<keyof typeof kinds, () => Promise<TcpPeer | WsPeer>> = {
+        tcp: () => TcpPeer.open(dual.server.port, host),
+        tls: () => TcpPeer.openTls(dual.server.ports.tls ?? 0, { host, ca }),
+        ws: () => WsPeer.open(dual.server.ports.ws ?? 0, undefined, host),
+        wss: () => WsPeer.open(dual.server.ports.wss ?? 0, ca, host),
+      };
+      for (const transport of ['tcp', 'tls', 'ws', 'wss'] as const)
+        it(`a phone at ${host} registers over ${kinds[transport].via} and is rung there by a server that listens on ::`, async () => {
+          const phone = dual.keep(await doors[transport]());
+          if (phone instanceof TcpPeer) phone.host = written;
+          phone.request('REGISTER', `sip:${written}`);
+          await phone.expect(/ 200 /);
+          const uri = `sip:alice@${phone.host}:${phone.port};transport=${transport}`;
+          const call = client.createUAC(uri, { localSdp: SDP });
+          const invite = await phone.expect(/^INVITE/);
+          const port = transport === 'tcp' ? dual.server.port : dual.server.ports[transport];
+          const { via } = kinds[transport];
+          assert(invite.get('Via').startsWith(`SIP/2.0/${via} ${written}:${port};`), invite.get('Via'));
+          assert(invite.get('Contact').includes(`${written}:${port}`), invite.get('Contact'));
+          phone.answer(invite, '486 Busy Here');
+          await assert.rejects(call, (error: { status?: number }) => error.status === 486);
+        });
 
       it(`a phone at ${host} is asked over UDP and answers`, async () => {
         const socket = createSocket(host === '::1' ? 'udp6' : 'udp4');
