@@ -2,6 +2,8 @@ import { strict as assert } from 'node:assert';
 import { EventEmitter, once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { ownServers } from '../../support/own-servers.ts';
+import { engineOnly } from '../../support/engine-only.ts';
 import { Line, settled } from './line.ts';
 import { SDP, type Heard, type Peer } from './peer.ts';
 import type { Call, Client, Request, Response } from './rig.ts';
@@ -125,12 +127,16 @@ describe('every method of drachtio-srf', () => {
     }
   });
 
-  for (const verb of APART)
-    it(`the handler of ${verb} answers a ${verb.toUpperCase()} outside a dialog`, async () => {
+  for (const verb of APART) {
+    const title = `the handler of ${verb} answers a ${verb.toUpperCase()} outside a dialog`;
+    const test = async (): Promise<void> => {
       phone.request(verb.toUpperCase(), line.rig.uri(), { Event: 'presence' });
       const heard = await phone.expect(/ 200 /);
       assert.equal(heard.get('X-Verb'), verb.toUpperCase());
-    });
+    };
+    if (verb === 'refer') engineOnly('drachtio-server says nothing to it', title, test);
+    else it(title, test);
+  }
 
   it('a verb that was taken away is not heard, and given back it is', async () => {
     const ask = async (): Promise<string> => {
@@ -237,7 +243,8 @@ describe('every method of drachtio-srf', () => {
     // The library has a method of each verb's name as well, which fails before it says anything (`this` of an arrow function).
     const ask = (verb: string, more: Options = {}): Promise<Response> =>
       dialog.request({ method: verb.toUpperCase(), headers: { Event: 'x', 'Refer-To': 'sip:x@example.com' }, ...more });
-    for (const verb of [...APART, 'update', 'prack']) {
+    // drachtio-server sends a PRACK by itself alone.
+    for (const verb of [...APART, 'update', ...(ownServers() ? [] : ['prack'])]) {
       const answered = ask(verb);
       phone.answer(await phone.expect(new RegExp(`^${verb.toUpperCase()} `)), '202 Accepted');
       assert.equal((await answered).status, 202, verb);

@@ -60,6 +60,7 @@ export abstract class Peer {
     if (found) return found;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
+        this.#waiting = this.#waiting.filter(one => one.resolve !== done); // it takes nothing from the next test
         const seen = this.heard.map(one => one.start).join(', ');
         reject(new Error(`nothing like ${pattern} arrived; unread: ${seen}`));
       }, withinMs);

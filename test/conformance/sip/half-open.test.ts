@@ -11,6 +11,7 @@ import { selfSigned } from '../../../engine/sip/self-signed.ts';
 import { TcpPeer, WsPeer, type Peer } from '../drachtio/peer.ts';
 import { Rig, SHORT } from '../drachtio/rig.ts';
 import { eventually } from '../../support/eventually.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 /** As the engine has it. */
 const MOST_STRANGERS = 2000;
@@ -34,7 +35,7 @@ const clientHello = async (): Promise<Buffer> => {
   return hello;
 };
 
-describe('sip: handshakes and browsers that stop halfway', () => {
+engineSuite('it floods a server of its own', 'sip: handshakes and browsers that stop halfway', () => {
   const folder = mkdtempSync(join(tmpdir(), 'half-open-test-'));
   let certificates: Certificates;
   let ca: string;

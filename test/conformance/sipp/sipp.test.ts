@@ -34,7 +34,7 @@ const OPTIONS: Partial<Record<string, string[]>> = {
   },
 };
 
-const SLOW = 'drachtio-server keeps to its shortest session of 90 s';
+const SLOW = 'a session of drachtio-server lasts 90 s at least';
 /** What a real drachtio-server is not asked, and why. */
 const ENGINE_ONLY: Partial<Record<string, string>> = {
   'session-not-refreshed': SLOW,
