@@ -12,6 +12,7 @@ import type { ForkingEndpoint } from './fork-server.ts';
 import { amplitudeOf, ForkServer, samplesOf, tone } from './fork-server.ts';
 import type { PeerCodec, RtpPeer } from './rtp-peer.ts';
 import { readWav } from './wav-tracks.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 
 /** G.722, as test/unit/engine/media/g722.test.ts holds it against another maker's. */
 function g722(): PeerCodec {
@@ -48,7 +49,7 @@ function opus(): PeerCodec {
   };
 }
 
-describe('wideband telephones', () => {
+engineSuite('our configuration of FreeSWITCH speaks PCMU and PCMA alone', 'wideband telephones', () => {
   let under: EngineUnderTest;
   let forks: ForkServer;
 
