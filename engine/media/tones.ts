@@ -85,10 +85,11 @@ export class ToneDetector {
 
   #present(frame: Int16Array): boolean {
     const level = loudness(frame);
-    if (level <= 100) return false;
+    const rate = rateOf(frame);
+    if (level <= 100 || this.#frequencies.some(one => one >= rate / 2)) return false;
     let [power, least] = [0, Infinity];
     for (const frequency of this.#frequencies) {
-      const amplitude = toneAmplitude(frame, frequency, rateOf(frame));
+      const amplitude = toneAmplitude(frame, frequency, rate);
       power += (amplitude * amplitude) / 2;
       least = Math.min(least, amplitude);
     }

@@ -10,7 +10,7 @@ import { detectTone, endToneDetection } from '../tone-detection.ts';
 export const toneDetect: Application = {
   name: 'tone_detect',
   run: async ({ channel, data }) => {
-    const request = parse(splitArguments(data));
+    const request = parse(splitArguments(data), channel.leg.rate / 2);
     if (!request) return '-ERR invalid arguments';
     return detectTone(channel, request) ? none : '-ERR too many tones are waited for';
   },
@@ -19,9 +19,13 @@ export const toneDetect: Application = {
 /** `stop_tone_detect`. */
 export const stopToneDetect: Application = immediate('stop_tone_detect', ({ channel }) => endToneDetection(channel));
 
-function parse([key = '', tones = '', flags = 'r', timeout = '', ...action]: string[]): ToneRequest | null {
+/** @param highest Hz that the call can carry */
+function parse(
+  [key = '', tones = '', flags = 'r', timeout = '', ...action]: string[],
+  highest: number,
+): ToneRequest | null {
   const frequencies = tones.split(',').map(Number);
-  const audible = frequencies.length <= 8 && frequencies.every(hz => hz > 0 && hz < 4000);
+  const audible = frequencies.length <= 8 && frequencies.every(hz => hz > 0 && hz < highest);
   if (key === '' || key.length > 128 || !audible) return null;
   const [name, words, hits = name] = action;
   const seconds = Number(timeout.replace('+', ''));

@@ -208,12 +208,11 @@ export class RtpPeer {
     return level(all, frequency, rate);
   }
 
-  /** The loudest sample heard so far. */
-  loudest(): number {
-    return this.heard.reduce(
-      (most, frame) => frame.samples.reduce((one, sample) => Math.max(one, Math.abs(sample)), most),
-      0,
-    );
+  /** The loudest sample heard so far, or in the last `ms`. */
+  loudest(ms = Infinity): number {
+    return this.heard
+      .slice(-Math.min(this.heard.length, ms / frameMs))
+      .reduce((most, frame) => frame.samples.reduce((one, sample) => Math.max(one, Math.abs(sample)), most), 0);
   }
 
   #tick(): void {

@@ -6,7 +6,7 @@ import { wavHeader } from '../../../engine/media/sources/wav-format.ts';
 import { G722Decoder, G722Encoder } from '../../../engine/media/codecs/g722.ts';
 import type { Member } from './conference-room.ts';
 import { createConference } from './conference-room.ts';
-import type { Endpoint } from './engine-under-test.ts';
+import type { Endpoint, EslEvent } from './engine-under-test.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import type { ForkingEndpoint } from './fork-server.ts';
 import { amplitudeOf, ForkServer, samplesOf, tone } from './fork-server.ts';
@@ -163,6 +163,39 @@ engineSuite('our configuration of FreeSWITCH speaks PCMU and PCMA alone', 'wideb
       ['16000', '16000'],
       ['48000', '48000'],
     ]);
+  });
+
+  it('are listened to for beeps, tones and talk, and their comfort noise is silence', async () => {
+    const { endpoint, peer } = await wideCall();
+    const other = await wideCall(opus());
+    const told: string[] = [];
+    const listening = endpoint as Endpoint & {
+      addCustomEventListener(name: string, listener: (body: unknown, event: EslEvent) => void): void;
+    };
+    listening.addCustomEventListener('avmd::beep', (_body, event) =>
+      told.push(`beep of ${Math.round(Number(event.getHeader('Frequency')))}`),
+    );
+    listening.addCustomEventListener('vad_detect:detection', (_body, event) =>
+      told.push(event.getHeader('detected-event') ?? ''),
+    );
+    listening.on('tone', ({ tone: key }: { tone: string }) => told.push(`tone ${key}`));
+    await endpoint.api('create_uuid'); // its answer comes after the subscriptions
+    await endpoint.execute('avmd_start');
+    await endpoint.execute('tone_detect', 'high 1000 r');
+    await endpoint.execute('tone_detect', 'wide 6000 r');
+    await endpoint.api('uuid_vad_detect', `${endpoint.uuid} start continuous 2 100 100 ear`);
+    peer.saying = 1000;
+    await until(() => told.length === 3, 'the beep, the tone and the talk');
+    assert.deepEqual(told.toSorted(), ['beep of 1000', 'start_talking', 'tone high']);
+    peer.saying = 6000;
+    await until(() => told.at(-1) === 'tone wide', 'the tone that only wideband has');
+    peer.saying = 1000;
+    await endpoint.bridge(other.endpoint);
+    await hears(other.peer, [1000]);
+    const resting = peer.rest(600);
+    await until(() => other.peer.loudest(100) < 50, 'silence');
+    assert.ok((await resting) >= 500);
+    await hears(other.peer, [1000]);
   });
 
   it('hear what displaces, is dubbed or whispered as it is, and keys that are pressed are told once', async () => {
