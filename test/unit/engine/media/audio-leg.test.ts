@@ -399,7 +399,12 @@ describe('An audio leg', () => {
     decode('PCMU', Uint8Array.of(0x20), 0, 1, expected);
     let n = 0;
     const stop = clock.subscribe(() => socket.send(voice(n++), one.localPort, host));
-    const heard = await listen(one);
+    let heard: Int16Array = new Int16Array();
+    let flaws = -1;
+    for (let tries = 5; tries > 0 && flaws !== one.stats().in_flaw_total; tries--) {
+      flaws = one.stats().in_flaw_total; // on a busy machine packets come late, and something is made up in their place
+      heard = await listen(one);
+    }
     stop();
     assert.ok(heard.every(sample => sample === expected[0]));
   });
