@@ -146,6 +146,19 @@ describe('The jitter buffer', () => {
     assert.ok(line.buffer.stats().depth_ms <= 40, `${line.buffer.stats().depth_ms} ms`);
   });
 
+  for (const ppm of [200, -200])
+    it(`follows a party whose clock is ${Math.abs(ppm)} ppm ${ppm > 0 ? 'fast' : 'slow'} for five minutes, with a handful of frames touched`, () => {
+      const line = new Line();
+      let [sent, deepest] = [0, 0];
+      for (let tick = 0; tick < 15_000; tick++) {
+        for (; sent * (1 - ppm / 1e6) <= tick; sent++) line.send(sent);
+        line.hear(1);
+        deepest = Math.max(deepest, line.buffer.stats().depth_ms);
+      }
+      assert.ok(deepest <= 80, `${deepest} ms behind`);
+      assert.ok(line.buffer.stats().concealed <= 12, `${line.buffer.stats().concealed} frames made up`);
+    });
+
   for (const [loud, within] of [
     [0, 40],
     [9000, 80],

@@ -61,6 +61,17 @@ describe('SRTP', () => {
     }
   });
 
+  it('opens the next stream of a party under the same key, whatever its sequence begins with, and still the one before', () => {
+    const peer = new SrtpSession(theirs);
+    const receiver = new SrtpReceiver({ suite, key, salt });
+    const packets = [65_535, 65_536, 9, 10, 65_537].map(sequence => rtp(sequence));
+    for (const packet of packets.slice(2, 4)) packet.writeUInt32BE(0xdecade, 8);
+    for (const packet of packets) {
+      const sealed = peer.encrypt(packet.subarray(12), RtpHeader.deSerialize(packet));
+      assert.ok(open(receiver, sealed)?.equals(packet));
+    }
+  });
+
   for (const [name, tag] of [
     ['AES_CM_128_HMAC_SHA1_80', 10],
     ['AES_CM_128_HMAC_SHA1_32', 4],
