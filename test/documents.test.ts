@@ -15,7 +15,15 @@ const documents = files.filter(path => path.endsWith('.md')).map(path => ({ path
 const product = files.filter(path => !path.startsWith('test/') && /\.(ts|lua|xml|yml|json)$/.test(path)).map(read);
 
 /** Words of others that documents speak of: programs, what the engine does not do, and what a carrier adapter answers. */
-const FOREIGN_WORDS = new Set(['pg_dump', 'json_list', 'xml_list', 'TEST_LOG_LEVEL', 'RECORD_PRE_BUFFER_FRAMES']);
+const FOREIGN_WORDS = new Set([
+  'pg_dump',
+  'json_list',
+  'xml_list',
+  'TEST_LOG_LEVEL',
+  'uuid_buglist',
+  'uuid_hold',
+  'RECORD_PRE_BUFFER_FRAMES',
+]);
 const FOREIGN_OPERATIONS = /^(GET \/numbers\/available|(POST|DELETE) \/connections)\b/;
 
 /** What stands in a document between backticks on one line, and the lines of its examples. */
