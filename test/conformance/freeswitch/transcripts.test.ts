@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { engineOnly } from '../../support/engine-only.ts';
+import { engineSuite } from '../../support/engine-only.ts';
 import { Comparison, type Difference } from './transcript-comparison.ts';
 import { differences } from './transcript-differences.ts';
 import { recordedOf } from './transcript-message.ts';
@@ -29,7 +29,7 @@ const together = 12;
  * Recordings of drachtio-fsmrf with FreeSWITCH 1.10.12, played again byte for byte: the engine has to send the same messages in
  * the same order on every connection, with the same values, apart from what `transcript-differences.ts` lists with its reason.
  */
-describe('recordings of FreeSWITCH, played to the engine', () => {
+engineSuite('they were recorded there', 'recordings of FreeSWITCH, played to the engine', () => {
   const verdicts = new Map<string, Promise<string[]>>();
   const met = new Set<Difference>();
 
@@ -59,12 +59,12 @@ describe('recordings of FreeSWITCH, played to the engine', () => {
   });
 
   for (const name of played)
-    engineOnly('they were recorded there', name, async function () {
+    it(name, async function () {
       this.timeout(60_000);
       assert.deepEqual(await verdicts.get(name), []);
     });
 
-  engineOnly('they were recorded there', 'differ in no more than is listed, and in all of that', async function () {
+  it('differ in no more than is listed, and in all of that', async function () {
     this.timeout(60_000);
     await Promise.all(verdicts.values());
     assert.deepEqual(
