@@ -160,31 +160,44 @@ export const checkPorts = async (settings: Settings): Promise<void> => {
  */
 const FREE_PORTS = [25_000, 32_767] as const;
 
-/** What this process was given: whoever asked may not listen there yet. */
-const given = new Set<number>();
+/**
+ * Claims a port for this process among all that look for one here, since whoever was given it may not listen there yet. The claim
+ * is a socket of Linux's abstract namespace (unix(7)), which ends with its process, however that ends.
+ */
+const claim = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const server = createServer().unref();
+    server.once('error', () => resolve(false));
+    server.listen(`\0trunkline-port-${port}`, () => resolve(true));
+  });
 
 /** Holds a random port, or undefined when somebody else has it. */
-const holdOne = (): Promise<{ port: number; close: () => Promise<void> } | undefined> =>
-  new Promise(resolve => {
+const holdOne = async (
+  range: readonly [number, number],
+): Promise<{ port: number; close: () => Promise<void> } | undefined> => {
+  const port = randomInt(...range);
+  if (!(await claim(port))) return undefined;
+  return new Promise(resolve => {
     const server = createServer();
-    const port = randomInt(...FREE_PORTS);
-    if (given.has(port)) return resolve(undefined);
     server.once('error', () => resolve(undefined));
     server.listen({ host: '127.0.0.1', port, exclusive: true }, () =>
       resolve({ port, close: () => new Promise(done => server.close(() => done())) }),
     );
   });
+};
 
-/** Different loopback ports that are free now, for TCP and UDP, and were not given before. Rejects when there seem to be none. */
-export const freePorts = async (count: number): Promise<number[]> => {
+/**
+ * Different loopback ports that are free now, for TCP and UDP, and were given to nobody before whose process still runs. Rejects when
+ * there seem to be none.
+ */
+export const freePorts = async (count: number, range: readonly [number, number] = FREE_PORTS): Promise<number[]> => {
   const found: number[] = [];
   for (let tries = 0; found.length < count; tries += 1) {
-    if (tries > 100) throw new Error(`no free port between ${FREE_PORTS[0]} and ${FREE_PORTS[1]}`);
-    const held = (await Promise.all(Array.from({ length: count - found.length }, holdOne))).filter(
+    if (tries > 100) throw new Error(`no free port between ${range[0]} and ${range[1]}`);
+    const held = (await Promise.all(Array.from({ length: count - found.length }, () => holdOne(range)))).filter(
       one => one !== undefined,
     );
     for (const one of held) if ((await tryUdp('127.0.0.1', one.port)) === undefined) found.push(one.port);
-    found.forEach(port => given.add(port));
     await Promise.all(held.map(one => one.close()));
   }
   return found;

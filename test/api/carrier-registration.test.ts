@@ -115,7 +115,7 @@ class Registrar {
   }
 }
 
-const ALGORITHMS: Record<string, string> = { MD5: 'md5', 'SHA-256': 'sha256' };
+const ALGORITHMS: Record<string, string> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' };
 
 /** One media-app, as far as it registers at carriers. */
 interface Node {
@@ -190,7 +190,8 @@ describe('we register at carriers', function () {
       ['MD5', { algorithms: ['MD5'] }],
       ['SHA-256 alone', { algorithms: ['SHA-256'] }],
       ['the one they like better of both', { algorithms: ['SHA-256', 'MD5'] }],
-      ['one that nobody knows first', { algorithms: ['SHA-512-256', 'MD5'] }],
+      ['the rarest', { algorithms: ['SHA-512-256', 'MD5'] }],
+      ['one that nobody knows first', { algorithms: ['SHA3-256', 'MD5'] }],
       ['without quality of protection', { algorithms: ['MD5'], qop: false }],
       ['a nonce that is stale at once', { algorithms: ['MD5'], stale: true }],
     ];

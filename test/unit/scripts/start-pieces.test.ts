@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,6 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Child } from '../../../scripts/start/child.ts';
 import { readSettings } from '../../../scripts/start/config.ts';
 import { backOff, Kept, type Running } from '../../../scripts/start/kept.ts';
@@ -14,6 +16,7 @@ import { checkPorts, freePorts, portProblem } from '../../../scripts/start/ports
 import { isRunning } from '../../../scripts/start/processes.ts';
 import { removeRunFile, stopLeftBehind, writeRunFile } from '../../../scripts/start/run-file.ts';
 import { markOf } from '../../../scripts/start/processes.ts';
+import { ROOT } from '../../../scripts/start/system.ts';
 
 const sleeper = (code = 'setInterval(() => {}, 1000); console.log("up")'): Child =>
   new Child({ command: process.execPath, args: ['-e', code], stopSignal: 'SIGTERM' });
@@ -59,6 +62,14 @@ describe('a port that npm start needs', () => {
   it('is no problem when it is free', async () => {
     const [http, sip] = await freePorts(2);
     await checkPorts(readSettings({ HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '61000-61100' }));
+  });
+
+  it('is given to one process only, though nobody listens there yet', async () => {
+    const range = [27_000, 27_200] as const;
+    const ours = await freePorts(60, range);
+    const code = `import('./scripts/start/ports.ts').then(async m => console.log(JSON.stringify(await m.freePorts(60, [${range.join()}]))))`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '-e', code], { cwd: ROOT });
+    assert.equal(new Set([...ours, ...(JSON.parse(stdout) as number[])]).size, 120);
   });
 
   it('may not lie inside the audio ports', async () => {
