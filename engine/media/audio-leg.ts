@@ -131,7 +131,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       () => this.emit('first-packet'),
     );
     this.#rtcp = new Rtcp(this.#wire, this.#sender, this.#receiver);
-    rtp.socket.on('error', () => this.#sender.counts.failed++); // nothing to repair: the idle event tells
+    rtp.socket.on('error', () => this.#sender.counts.failed++); // an unreachable party is no error of ours; the idle event tells
     this.#unsubscribe = clock.subscribe(() => this.#tick());
   }
 

@@ -124,17 +124,18 @@ export class RtpPorts {
   }
 }
 
-/** An address as a socket wants it: IPv4 is written in an IPv6 way on a socket that speaks both (RFC 4291 section 2.5.5.2). */
-function literal(address: string, six: boolean): [address: string, family: number] {
-  if (isIPv6(address)) return [address, 6];
-  return six ? [`::ffff:${address}`, 6] : [address, 4];
-}
-
 async function bindUdp(port: number, host: string): Promise<Socket> {
+  const six = isIPv6(host);
   const socket = createSocket({
-    type: isIPv6(host) ? 'udp6' : 'udp4',
+    type: six ? 'udp6' : 'udp4',
     recvBufferSize: receiveBuffer,
-    lookup: (address, _options, done) => done(null, ...literal(address, isIPv6(host))), // addresses are literal; stay synchronous
+    // Asked for every packet: addresses are literal, so it is synchronous and makes nothing anew. IPv4 is written in an IPv6
+    // way on a socket that speaks both (RFC 4291 section 2.5.5.2).
+    lookup: (address, _options, done) => {
+      if (isIPv6(address)) done(null, address, 6);
+      else if (six) done(null, `::ffff:${address}`, 6);
+      else done(null, address, 4);
+    },
   });
   try {
     const listening = once(socket, 'listening'); // before bind(): with a synchronous look-up it is emitted inside

@@ -116,12 +116,8 @@ export class RtpSender {
     this.stream.packetSent();
     this.counts.packets += 1;
     this.counts.bytes += length;
-    this.#wire.sendRtp(packet, length, to, this.#sent);
+    this.#wire.sendRtp(packet, length, to);
   }
-
-  readonly #sent = (error: Error | null): void => {
-    if (error) this.counts.failed += 1; // an unreachable party is no error of ours; the idle event tells
-  };
 }
 
 /** A digit for a party without telephone-event: its two tones instead of the audio, nothing during the repeated ends. */

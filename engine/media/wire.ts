@@ -59,11 +59,14 @@ export class Wire {
     this.#dtls = null;
   }
 
-  /** Sends the RTP packet in the first `length` bytes, which has room for `srtpOverhead` behind it. */
-  sendRtp(packet: Packet, length: number, to: Source, done: (error: Error | null) => void): void {
+  /**
+   * Sends the RTP packet in the first `length` bytes, which has room for `srtpOverhead` behind it. Nobody asks what became of it,
+   * as a call back would cost more than the packet.
+   */
+  sendRtp(packet: Packet, length: number, to: Source): void {
     if (this.#protection && !this.#sender) return;
     const bytes = this.#sender?.rtp(packet.bytes, length) ?? length;
-    this.#rtp.socket.send(packet.cut(bytes), to.port, to.address, done);
+    this.#rtp.socket.send(packet.cut(bytes), to.port, to.address);
   }
 
   /** Sends a compound RTCP packet; `port`: where the party's control packets come from, if they have. */
@@ -80,9 +83,9 @@ export class Wire {
       this.#receiver = new SrtpReceiver(now.receive);
   }
 
-  /** A handshake whose certificate and credentials are still the same goes on; another one begins anew. */
+  /** With the same certificate what was agreed on goes on, even where the checks begin anew; with another one it begins anew. */
   #agreeOnKeys(protection: DtlsProtection): void {
-    if (this.#dtls?.serves(protection)) return;
+    if (this.#dtls?.serves(protection)) return this.#dtls.restart(protection.ice);
     this.close();
     this.#sender = this.#receiver = null;
     this.#dtls = new DtlsPath(protection, {

@@ -21,6 +21,7 @@ export class BrowserPeer {
   readonly #connection = browserConnection();
   readonly #track = new MediaStreamTrack({ kind: 'audio' });
   readonly #silence: () => void;
+  #restarts = false;
 
   /** @param hz the tone that it says */
   constructor(hz: number, name = 'the browser') {
@@ -36,15 +37,18 @@ export class BrowserPeer {
     this.#silence = this.#say(hz);
   }
 
-  /** Its offer, with all its addresses. */
-  async offer(): Promise<string> {
-    await this.#connection.setLocalDescription(await this.#connection.createOffer());
+  /** Its offer, with all its addresses; with `iceRestart` it looks for a path anew. */
+  async offer(options: { iceRestart?: boolean } = {}): Promise<string> {
+    this.#restarts = options.iceRestart ?? false;
+    await this.#connection.setLocalDescription(await this.#connection.createOffer(options));
     return this.#connection.localDescription?.sdp ?? '';
   }
 
   /** Takes the answer to its offer. */
   async take(answer: string): Promise<void> {
     await this.#connection.setRemoteDescription({ type: 'answer', sdp: answer });
+    // The library begins its checks by itself the first time only.
+    if (this.#restarts) await Promise.all(this.#connection.iceTransports.map(one => one.start()));
   }
 
   /** Answers an offer. */

@@ -1,6 +1,6 @@
 import type { RemoteInfo } from 'node:dgram';
 import { DtlsSession } from './dtls-session.ts';
-import type { DtlsProtection } from './protection.ts';
+import type { DtlsProtection, IceCredentials } from './protection.ts';
 import type { MasterKey } from './srtp-keys.ts';
 import { answerCheck, readCheck } from './stun.ts';
 
@@ -31,6 +31,7 @@ const named = ({ address, port }: Place): string => `${address}:${port}`;
  */
 export class DtlsPath {
   readonly #protection: DtlsProtection;
+  #ice: IceCredentials;
   readonly #events: PathEvents;
   readonly #session: DtlsSession;
   readonly #checked = new Set<string>();
@@ -39,6 +40,7 @@ export class DtlsPath {
 
   constructor(protection: DtlsProtection, events: PathEvents) {
     this.#protection = protection;
+    this.#ice = protection.ice;
     this.#events = events;
     this.#session = new DtlsSession(protection, protection.certificate, {
       send: packet => this.#chosen && events.send(packet, this.#chosen),
@@ -47,11 +49,16 @@ export class DtlsPath {
     });
   }
 
-  /** Whether this path is what a description asks for again. */
-  serves({ role, fingerprint, ice }: DtlsProtection): boolean {
-    const own = this.#protection;
-    const same = own.fingerprint.value === fingerprint.value && own.ice.fragment === ice.fragment;
-    return same && own.role === role;
+  /** Whether the keys that were agreed on here hold for this description: they outlive a restart of the checks (RFC 8842 section 5.1). */
+  serves({ role, fingerprint }: DtlsProtection): boolean {
+    return this.#protection.fingerprint.value === fingerprint.value && this.#protection.role === role;
+  }
+
+  /** Credentials of the checks from now on. With new ones the party looks for another path; media stay on this one until it has. */
+  restart(ice: IceCredentials): void {
+    if (ice.fragment === this.#ice.fragment) return;
+    this.#ice = ice;
+    this.#checked.clear();
   }
 
   /** Takes a packet that is a check or part of the handshake (RFC 7983); false for media. */
@@ -70,8 +77,8 @@ export class DtlsPath {
   }
 
   #check(bytes: Buffer, from: RemoteInfo): void {
-    const check = readCheck(bytes, this.#protection.ice);
-    const answer = check && answerCheck(check, from, this.#protection.ice.password);
+    const check = readCheck(bytes, this.#ice);
+    const answer = check && answerCheck(check, from, this.#ice.password);
     if (!answer) return;
     if (this.#checked.size < maxPlaces) this.#checked.add(named(from));
     this.#events.send(answer, from);

@@ -100,6 +100,25 @@ describe('audio of the media server, judged by ear', () => {
       await played;
     },
 
+    'bridged to a third, lets the one before go on alone: parked, it hears nobody and what is played to it':
+      async () => {
+        const [a, b, c] = await Promise.all([under.call(), under.call(), under.call()]);
+        const parked = '^^^hangup_after_bridge=false^park_after_bridge=true'; // as our application has it
+        for (const { endpoint } of [a, b, c]) await endpoint.execute('multiset', parked);
+        [a.peer.saying, b.peer.saying, c.peer.saying] = [440, 700, 1000];
+        await a.endpoint.bridge(b.endpoint);
+        await Promise.all([a.peer.hears(700), b.peer.hears(440)]);
+        await a.endpoint.bridge(c.endpoint);
+        await Promise.all([a.peer.hears(1000), c.peer.hears(440)]);
+        await until(
+          () => b.peer.tonesOf(100).length === 0 && !a.peer.tonesOf(100).includes(700),
+          'the first to be let go',
+        );
+        const heard = b.peer.hears(1500);
+        await Promise.all([heard, b.endpoint.play('tone_stream://%(300,0,1500)')]);
+        await Promise.all([a.peer.hears(1000), c.peer.hears(440)]);
+      },
+
     'sets variables at once while something plays, and the play goes on': async () => {
       const { endpoint, peer } = await under.call();
       let over = false;

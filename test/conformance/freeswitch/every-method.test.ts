@@ -124,6 +124,19 @@ describe('every method of drachtio-fsmrf', () => {
       }
     },
 
+    'say takes a gender, a module before the language, and words in any case': async () => {
+      const said = async (what: string): Promise<number> => {
+        const { endpoint, peer } = await call();
+        await endpoint.execute('say', what);
+        return peer.loudest();
+      };
+      const loudest = await Promise.all(
+        ['en NUMBER pronounced FEMININE 7', 'en:en current_time PRONOUNCED 0'].map(said),
+      );
+      if (Math.max(...loudest) === 0) return 'unable'; // no speech engine on this machine
+      assert.ok(Math.min(...loudest) > 1000, String(loudest));
+    },
+
     ...engineScenario(
       NO_MODULES,
       'dub plays on tracks beside whatever the caller hears, setGain makes the rest quieter',

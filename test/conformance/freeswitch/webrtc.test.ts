@@ -48,6 +48,22 @@ engineSuite('our configuration of FreeSWITCH has no SRTP', 'a browser phone', ()
     await browser.ear.hears(700, { within_ms: 8000 });
   });
 
+  it('that restarts ICE in a re-INVITE is answered with new credentials, and goes on under the keys that it has', async () => {
+    const endpoint = await endpointWith();
+    await endpoint.modify(await browser.offer());
+    const fragment = (): string | undefined => /a=ice-ufrag:(\S+)/.exec(endpoint.local.sdp)?.[1];
+    const before = fragment();
+    void endpoint.execute('echo');
+    await browser.take(endpoint.local.sdp);
+    await browser.ear.hears(700, { within_ms: 8000 });
+    await endpoint.modify(await browser.offer({ iceRestart: true }));
+    assert.notEqual(fragment(), before);
+    await browser.ear.hearsOnly([]); // it has no path
+    await browser.take(endpoint.local.sdp);
+    await browser.ear.hears(700, { within_ms: 8000 });
+    assert.deepEqual(warnings, []);
+  });
+
   it('with another certificate than its description names is not heard, and the log says why', async () => {
     const endpoint = await endpointWith();
     const offer = await browser.offer();

@@ -129,6 +129,33 @@ describe('Playing files', () => {
     assert.ok(Math.abs(inside(drain(await openSource('tone.flac', { soundsDir })), 1000) - 8000) < 200);
   });
 
+  it('an MP3 of any rate, mono or stereo, keeps its pitch and length', async function () {
+    if (spawnSync('ffmpeg', ['-version']).error) this.skip();
+    const kinds = [22_050, 44_100, 48_000].flatMap(rate => [1, 2].map(channels => ({ rate, channels })));
+    const outputs = kinds.flatMap(({ rate, channels }) => [
+      ...['-map', '0', '-ar', String(rate), '-ac', String(channels)],
+      join(soundsDir, `${rate}-${channels}.mp3`),
+    ]);
+    const tone = ['-f', 'lavfi', '-i', 'sine=1000:r=48000:d=1'];
+    assert.equal(spawnSync('ffmpeg', ['-v', 'error', '-y', ...tone, ...outputs]).status, 0);
+    await Promise.all(
+      kinds.map(async ({ rate, channels }) => {
+        const samples = drain(await openSource(`${rate}-${channels}.mp3`, { soundsDir }));
+        const what = `${rate} Hz, ${channels}: ${samples.length} samples, ${inside(samples, 1000)}`;
+        assert.ok(Math.abs(samples.length - 8000) <= 800, what); // the format has whole blocks, and a lead-in
+        assert.ok(inside(samples, 1000) > 0.9 * Math.SQRT2 * loudness(samples.subarray(800, 7200)), what);
+      }),
+    );
+  });
+
+  it('a list of 200 files plays each of them, without a gap', async () => {
+    const files = Array.from({ length: 200 }, (_, at) => `n${at}.wav`);
+    await Promise.all(files.map((name, at) => writeFile(join(soundsDir, name), wav(new Int16Array(50).fill(at + 1)))));
+    const samples = drain(await openSource(`file_string://${files.join('!')}`, { soundsDir }));
+    assert.equal(samples.length, 63 * 160); // the last frame is filled up with silence
+    assert.ok(samples.every((sample, at) => sample === (at < 200 * 50 ? Math.floor(at / 50) + 1 : 0)));
+  });
+
   for (const spec of ['missing.wav', '', 'empty.xyz', 'bad\0name', 'gopher://x', 'file_string://', '/', 'fake.mp3']) {
     it(`refuses ${JSON.stringify(spec)}`, async () => {
       await writeFile(join(soundsDir, 'empty.xyz'), '');

@@ -189,6 +189,32 @@ describe('The jitter buffer', () => {
     assert.ok(line.buffer.stats().depth_ms <= 80, `${line.buffer.stats().depth_ms} ms`);
   });
 
+  it('grows with the jitter of the network, shrinks when it calms down, and does so again, with a handful of frames made up', () => {
+    const line = new Line();
+    const due: number[][] = [];
+    /** Sends a packet a tick for so many ticks, each late by up to `frames`, in no order; the greatest depth of the last four seconds. */
+    const network = (ticks: number, frames: number): number => {
+      let deepest = 0;
+      for (const end = now + ticks; now < end; now++) {
+        (due[now + ((now * 5) % (frames + 1))] ??= []).push(now);
+        for (const one of due[now] ?? []) line.send(one);
+        line.hear(1);
+        if (now >= end - 200) deepest = Math.max(deepest, line.buffer.stats().depth_ms);
+      }
+      return deepest;
+    };
+    let now = 0;
+    const calm = network(500, 0);
+    const restless = network(1500, 3);
+    const worse = network(1500, 6);
+    const better = network(6000, 1);
+    const again = network(1500, 6);
+    assert.ok(calm <= 40 && restless >= 60 && worse >= 120, `${calm}, ${restless}, ${worse} ms`);
+    assert.ok(better <= 80 && again >= 120, `${better}, ${again} ms`);
+    const { late, concealed } = line.buffer.stats();
+    assert.ok(late === 0 && concealed <= 10, `${late} packets late, ${concealed} frames of 11 000 made up`);
+  });
+
   it('dares less on a network that hiccups again and again: six times in a minute cost two frames', () => {
     const line = new Line();
     for (let n = 0; n < 3000; n++) {
