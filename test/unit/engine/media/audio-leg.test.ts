@@ -2,6 +2,11 @@ import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:dgram';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { RemoteParty } from '../../../../engine/media/audio-leg.ts';
 import { AudioLeg } from '../../../../engine/media/audio-leg.ts';
 import { MediaClock } from '../../../../engine/media/clock.ts';
@@ -13,6 +18,7 @@ import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
 import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
 
+const run = promisify(execFile);
 const host = '127.0.0.1';
 const codecs = codecNames.map(codecNamed);
 const clock = new MediaClock();
@@ -105,6 +111,20 @@ function voice(n: number, byte = 0x20, ssrc = 99): Buffer {
   packet.writeUInt32BE(n * 160, 4);
   packet.writeUInt32BE(ssrc, 8);
   return packet;
+}
+
+/** Fields of a control packet as tshark reads them; `_ws.expert` is empty for one without a flaw. */
+async function dissected(packet: Buffer, fields: string[]): Promise<string[]> {
+  const exported = Buffer.concat([Buffer.from('000c000472746370' + '00000000', 'hex'), packet]); // "of the dissector rtcp"
+  const head = Buffer.alloc(40);
+  [0xa1b2c3d4, 0x00040002, 0, 0, 0xffff, 252, 1, 0, exported.length, exported.length].forEach((word, at) =>
+    head.writeUInt32BE(word, 4 * at),
+  );
+  const file = join(tmpdir(), `trunkline-rtcp-${process.pid}.pcap`);
+  await writeFile(file, Buffer.concat([head, exported]));
+  const { stdout } = await run('tshark', ['-r', file, '-T', 'fields', ...fields.flatMap(name => ['-e', name])]);
+  await rm(file);
+  return stdout.replace(/\n$/, '').split('\t');
 }
 
 describe('An audio leg', () => {
@@ -426,10 +446,29 @@ describe('An audio leg', () => {
     assert.equal(one.stats().in_flaw_total, 0);
   });
 
-  it('reports to the party by RTCP', async () => {
-    const [a, b] = await line();
-    await ticks(55);
-    assert.ok(a.stats().rtcp_packet_count >= 1 && b.stats().rtcp_packet_count >= 1);
+  it('reports to the party by RTCP what tshark reads as sent, lost and late', async () => {
+    const socket = await phone();
+    const one = await leg();
+    one.setRemote({ ...party(socket.address().port), multiplexed: true });
+    const reported = new Promise<Buffer>(resolve =>
+      socket.on('message', packet => packet[1] === 200 && resolve(Buffer.from(packet))),
+    );
+    for (let n = 1; n <= 10; n++) if (n !== 5) socket.send(voice(n), one.localPort, host);
+    socket.send(Buffer.from('80c8000600000063aabbccdd11223344000000000000000a000000a0', 'hex'), one.localPort, host);
+    const packets = 'rtcp.sender.packetcount';
+    const ofPhone = ['fraction', 'cum_nr', 'ext_high', 'jitter', 'lsr', 'dlsr'].map(name => `rtcp.ssrc.${name}`);
+    const fields = ['rtcp.pt', packets, 'rtcp.sender.octetcount', ...ofPhone, 'rtcp.length_check', '_ws.expert'];
+    const [types, sent, octets, fraction, lost, highest, jitter, last, delay, length, flaws] = await dissected(
+      await reported,
+      fields,
+    );
+    assert.deepEqual(
+      [types, fraction, lost, highest, last, length, flaws],
+      ['200,202', '25', '1', '10', String(0xccdd1122), '1', ''],
+    );
+    assert.ok(Number(sent) >= 40 && Number(sent) <= 50 && Number(octets) === 160 * Number(sent), `${sent}, ${octets}`);
+    assert.ok(Number(jitter) > 40 && Number(jitter) < 160, `${jitter}: ten packets of 20 ms came at once`);
+    assert.ok(Number(delay) > 0.5 * 65_536 && Number(delay) < 3 * 65_536, `${delay}: a second before`);
   });
 
   it('learns from the party’s reports how far away it is, and how our stream arrives', async () => {
