@@ -70,8 +70,5 @@ const STATIC_TYPES = new Map([
   [18, 'g729'],
 ]);
 
-/** Whether audio is offered over SRTP, by keys in the description or by DTLS. */
-export const isSecure = (sdp: string): boolean => /^m=audio \d+ \S*RTP\/SAVPF?\b/m.test(sdp);
-
 /** Whether keys come as events of RFC 4733, not as tones in the audio. */
 export const knowsTelephoneEvent = (sdp: string): boolean => /^a=rtpmap:\d+ telephone-event\//im.test(sdp);

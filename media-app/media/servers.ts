@@ -9,7 +9,6 @@ import { gatherWrites } from './gather-writes.ts';
 import { MediaEndpoint } from './endpoint.ts';
 import { openLink } from './link.ts';
 import { ASKED_BY, type AddressFamily, type OfferKind } from './offer-kind.ts';
-import { isSecure } from './sdp.ts';
 
 const CONNECT_DEADLINE_MS = 3000;
 const ENDPOINT_DEADLINE_MS = 5000;
@@ -84,16 +83,14 @@ export class MediaServers extends EventEmitter {
   ): Promise<MediaEndpoint> {
     const slot = this.#ready(prefer);
     if (!slot?.server) throw new Error('no media server is connected');
-    // drachtio-fsmrf gives offers of secure media only to an endpoint that stands.
-    const plainOffer = remoteSdp !== undefined && !isSecure(remoteSdp) ? { remoteSdp } : {};
+    const offer = remoteSdp === undefined ? {} : { [OFFER]: remoteSdp };
     const reached = family === 'ipv6' && slot.server.hasCapability(['ipv6', 'udp']) ? { family } : {};
-    const options = { ...plainOffer, ...reached, headers: ASKED_BY[kind] };
+    const options = { ...reached, headers: { ...ASKED_BY[kind], ...offer } };
     const made = await inTime(slot.server.createEndpoint(options), this.#patienceMs);
     const endpoint = new MediaEndpoint(made, slot.name, this.#log, to => openLink(this, slot.name, to));
     slot.endpoints.add(endpoint);
     void endpoint.over.then(() => slot.endpoints.delete(endpoint));
-    if (plainOffer.remoteSdp !== undefined) await endpoint.takeKeysOf(plainOffer.remoteSdp);
-    else if (remoteSdp !== undefined) await answerOffer(endpoint, remoteSdp);
+    if (remoteSdp !== undefined) await endpoint.takeKeysOf(remoteSdp);
     return endpoint;
   }
 
@@ -158,19 +155,26 @@ export class MediaServers extends EventEmitter {
     return async (uri, options, progress) => {
       const sipServer = this.#sip.pick(beside);
       if (!sipServer) throw new Error('no SIP server is connected');
-      const { localSdp, headers } = options;
-      if (localSdp !== undefined) return sipServer.srf.createUAC(uri, { ...options, localSdp }, progress);
+      const { headers } = options;
+      const localSdp = headers[OFFER];
+      if (localSdp !== undefined) return sipServer.srf.createUAC(uri, { headers, localSdp }, progress);
       return answerWithItself(await sipServer.srf.createUAC(uri, { headers, noAck: true }));
     };
   }
 }
 
-/** `createUAC` as fsmrf calls it: without a description the media server makes the offer. */
-type Invite = (
-  uri: string,
-  options: { headers: Record<string, string>; localSdp?: string },
-  progress: UacProgress,
-) => Promise<Dialog>;
+/**
+ * The far end's offer, beside the headers of the INVITE that is to bring it; no header comes of it. drachtio-fsmrf refuses to
+ * carry offers of secure media, and FreeSWITCH takes SRTP only from the first offer of a leg.
+ */
+const OFFER = Symbol('offer');
+
+interface Headers extends Record<string, string> {
+  [OFFER]?: string;
+}
+
+/** `createUAC` as fsmrf calls it: without an offer the media server makes one. */
+type Invite = (uri: string, options: { headers: Headers }, progress: UacProgress) => Promise<Dialog>;
 
 /**
  * While no phone is there its leg is told that it is its own far end. drachtio-srf would add `a=recvonly`, and FreeSWITCH runs
@@ -207,14 +211,4 @@ function inTime(making: Promise<Endpoint>, patienceMs: number): Promise<Endpoint
     making.then(late => late.destroy()).catch(() => undefined); // it never came to be, or its server is gone
     throw error;
   });
-}
-
-/** Gives a new endpoint the far end's offer; releases it where it cannot answer. */
-async function answerOffer(endpoint: MediaEndpoint, offer: string): Promise<void> {
-  try {
-    await endpoint.modify(offer);
-  } catch (error) {
-    void endpoint.destroy();
-    throw error;
-  }
 }

@@ -7,7 +7,7 @@ import type { PhoneCall } from '../support/phone-call.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { sharedStack, temporaryFolder } from '../support/stack.ts';
 
-const NO_SRTP = 'our configuration of FreeSWITCH has no SRTP';
+const NO_DTLS = 'our configuration of FreeSWITCH has no DTLS';
 /** The held low note of the first bar of the music on hold. */
 const MUSIC_HZ = 262;
 /** How long ICE and DTLS may take on a busy machine. */
@@ -51,7 +51,7 @@ describe('a browser phone: JsSIP in Chromium, registered over secure WebSocket',
   const together = (call: PhoneCall): Promise<unknown> =>
     Promise.all([phone().ear.hearsOnly([900], PATIENCE), call.hearsOnly([500], PATIENCE)]);
 
-  engineOnly(NO_SRTP, 'it calls a G.711 phone and both hear each other, also after it held the call', async () => {
+  engineOnly(NO_DTLS, 'it calls a G.711 phone and both hear each other, also after it held the call', async () => {
     const [call] = await Promise.all([desk.waitForCall({ autoAnswer: true }), phone().dial('1002')]);
     await together(call);
     await phone().hold();
@@ -62,7 +62,7 @@ describe('a browser phone: JsSIP in Chromium, registered over secure WebSocket',
   });
 
   engineOnly(
-    NO_SRTP,
+    NO_DTLS,
     'a G.711 phone calls it and both hear each other, also after music on hold; it hands the caller on blind',
     async () => {
       const call = await desk.dial('1001');

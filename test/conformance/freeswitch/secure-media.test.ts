@@ -3,7 +3,7 @@ import type { Endpoint } from './engine-under-test.ts';
 import { EngineUnderTest, until } from './engine-under-test.ts';
 import { engineSuite } from '../../support/engine-only.ts';
 
-engineSuite('our configuration of FreeSWITCH has no SRTP', 'a desk phone with SRTP', () => {
+engineSuite('FreeSWITCH takes SRTP only from the first offer of a leg', 'a desk phone with SRTP', () => {
   let under: EngineUnderTest;
 
   before(async () => {

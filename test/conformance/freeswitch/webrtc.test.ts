@@ -4,7 +4,7 @@ import type { Endpoint } from './engine-under-test.ts';
 import { EngineUnderTest, silent } from './engine-under-test.ts';
 import { engineSuite } from '../../support/engine-only.ts';
 
-engineSuite('our configuration of FreeSWITCH has no SRTP', 'a browser phone', () => {
+engineSuite('our configuration of FreeSWITCH has no DTLS', 'a browser phone', () => {
   let under: EngineUnderTest;
   let browser: BrowserPeer;
   const warnings: object[] = [];
