@@ -145,7 +145,7 @@ describe('media server as drachtio-fsmrf sees it', function () {
     assert.equal(await under.media.api(`uuid_exists ${endpoint.uuid}`), 'false');
   });
 
-  it('puts a caller on hold and back', async () => {
+  engineOnly('disable-hold in our profile', 'puts a caller on hold and back', async () => {
     const { endpoint, peer } = await under.call();
     const states: string[] = [];
     endpoint.on('channelCallState', ({ state }: { state: string }) => states.push(state));
