@@ -13,9 +13,6 @@ import type { Instruction } from './instruction.ts';
 /** By method in lower case, or `*` for all others: `tcp://host:port`, `tls://host:port`, or an HTTP server that is asked. */
 export type RequestHandlers = Partial<Record<string, string>>;
 
-/** More new requests than this do not wait for their way at a time. */
-const MOST_WAITING = 1000;
-
 interface Asked {
   transaction: ServerTransaction;
   request: SipRequest;
@@ -27,12 +24,24 @@ export class Director {
   readonly #core: () => Core;
   readonly #handlers: RequestHandlers;
   readonly #reach: (place: AppPlace) => Promise<App>;
+  readonly #mostWaiting: number;
   #waiting = 0;
 
-  constructor(core: () => Core, handlers: RequestHandlers, reach: (place: AppPlace) => Promise<App>) {
+  /**
+   * @param core the server, which holds this as a part of it
+   * @param reach connects to an application, and rejects when none logs in there
+   * @param mostWaiting so many requests may wait for their way at a time; further ones are answered 503
+   */
+  constructor(
+    core: () => Core,
+    handlers: RequestHandlers,
+    reach: (place: AppPlace) => Promise<App>,
+    mostWaiting = 1000,
+  ) {
     this.#core = core;
     this.#handlers = handlers;
     this.#reach = reach;
+    this.#mostWaiting = mostWaiting;
   }
 
   /** Whether it takes care of this request. */
@@ -40,7 +49,7 @@ export class Director {
     const url = this.#handlers[request.method.toLowerCase()] ?? this.#handlers['*'];
     if (url === undefined) return false;
     const asked = { transaction, request, source };
-    if (this.#waiting >= MOST_WAITING) answer(asked, 503);
+    if (this.#waiting >= this.#mostWaiting) answer(asked, 503);
     else void this.#direct(url, asked);
     return true;
   }
@@ -58,8 +67,9 @@ export class Director {
     } catch (error) {
       this.#core().log.warn({ err: error, url }, 'the server that knows the way of requests cannot be asked');
       answer(asked, 500);
+    } finally {
+      this.#waiting -= 1;
     }
-    this.#waiting -= 1;
   }
 
   async #obey(order: Instruction, asked: Asked): Promise<void> {
