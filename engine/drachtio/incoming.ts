@@ -36,32 +36,26 @@ const answer = (transaction: ServerTransaction, status: number, headers: HeaderI
   transaction.respond(responseTo(transaction.request, status, undefined, headers));
 
 /** A new request from the network: to its dialog, or to an application whose turn it is. */
-export function receiveRequest(core: Core, transaction: ServerTransaction, request: SipRequest, source: Source): void {
+export function receiveRequest(core: Core, transaction: ServerTransaction): void {
+  const { request, source } = transaction;
   // A Call-ID becomes part of a meta line; the protocol has no way to escape this character.
   if (headerOf(request, 'call-id')?.includes('|')) return answer(transaction, 400);
   if (!SCHEMES.test(request.uri)) return answer(transaction, 416);
   const toTag = tagOf(headerOf(request, 'to'));
   const dialog = toTag === undefined ? undefined : dialogOf(core, request, toTag);
   if (dialog && request.method === 'INVITE') answer(transaction, 100);
-  if (dialog) receiveInDialog(core, dialog, transaction, request, source);
+  if (dialog) receiveInDialog(core, dialog, transaction);
   else if (passesThrough(core, request)) handOn(core, transaction);
   else if (ONLY_IN_DIALOG.has(request.method) || (toTag !== undefined && NEEDS_DIALOG.has(request.method)))
     answer(transaction, 481);
   else if (core.crowd.isFull(source)) turnAway(transaction);
-  else if (!core.director.directs(transaction, request, source))
-    handTo(core, core.apps.next(request.method.toLowerCase()), transaction, request, source);
+  else if (!core.director.directs(transaction)) handTo(core, core.apps.next(request.method.toLowerCase()), transaction);
 }
 
 /** A request without a dialog into the hands of an application. */
-export function handTo(
-  core: Core,
-  app: App | undefined,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-): void {
-  if (request.method === 'INVITE') receiveInvite(core, app, transaction, request, source);
-  else receiveApart(core, app, transaction, request, source);
+export function handTo(core: Core, app: App | undefined, transaction: ServerTransaction): void {
+  if (transaction.request.method === 'INVITE') receiveInvite(core, app, transaction);
+  else receiveApart(core, app, transaction);
 }
 
 /** Over UDP without a word, which may be meant for somebody else; a sender who is there asks again soon. */
@@ -74,21 +68,16 @@ function dialogOf(core: Core, request: SipRequest, toTag: string): Dialog | unde
   return core.dialogs.find(headerOf(request, 'call-id') ?? '', toTag, tagOf(headerOf(request, 'from')));
 }
 
-function receiveInvite(
-  core: Core,
-  app: App | undefined,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-): void {
+function receiveInvite(core: Core, app: App | undefined, transaction: ServerTransaction): void {
+  const { request, source } = transaction;
   const twin = core.dialogs.byId(dialogId(request));
   // The same call by two ways (RFC 3261 8.2.2.2), or a second INVITE that forgot its To tag.
   if (twin) return answer(transaction, twin.state === 'confirmed' ? 491 : 482);
   // Nothing inside the dialog could be sent to who names no place (RFC 3261 8.1.1.8).
   if (contactOf(request) === undefined) return answer(transaction, 400);
   if (!app) return turnDown(core, transaction);
-  const dialog = newDialog(app, transaction, request, source);
-  const incoming = take(core, app, transaction, request, source, dialog);
+  const dialog = newDialog(app, transaction);
+  const incoming = take(core, app, transaction, dialog);
   core.crowd.join(incoming);
   begin(core, dialog, incoming);
   announceNew(app, incoming.id, request, source);
@@ -109,40 +98,30 @@ function begin(core: Core, dialog: Dialog, incoming: Incoming): void {
 }
 
 /** Requests without a dialog: handed over, and 503 when nobody wants them, 501 when nobody ever will (RFC 3261 8.2.1). */
-function receiveApart(
-  core: Core,
-  app: App | undefined,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-): void {
+function receiveApart(core: Core, app: App | undefined, transaction: ServerTransaction): void {
+  const { request, source } = transaction;
   if (!app && !METHODS.includes(request.method)) return answer(transaction, 501, { Allow: METHODS.join(', ') });
   if (!app) return answer(transaction, 503);
   const begins = request.method === 'SUBSCRIBE' && !core.dialogs.byId(dialogId(request));
-  const dialog = begins ? newDialog(app, transaction, request, source) : undefined;
-  const incoming = take(core, app, transaction, request, source, dialog);
+  const dialog = begins ? newDialog(app, transaction) : undefined;
+  const incoming = take(core, app, transaction, dialog);
   core.crowd.join(incoming);
   if (dialog) begin(core, dialog, incoming);
   announceNew(app, incoming.id, request, source);
 }
 
-function receiveInDialog(
-  core: Core,
-  dialog: Dialog,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-): void {
-  const app = dialog.app;
+function receiveInDialog(core: Core, dialog: Dialog, transaction: ServerTransaction): void {
+  const { app } = dialog;
+  const { request, source } = transaction;
   if (!app?.alive) return receiveForNobody(core, dialog, transaction);
   const objection = objectionTo(dialog, request) ?? tooShort(core, request);
   if (objection) return answer(transaction, objection.status, objection.headers);
   if (dialog.state === 'early' && APART_WHILE_EARLY.has(request.method))
-    return receiveEarly(core, dialog, app, transaction, request, source);
+    return receiveEarly(core, dialog, app, transaction);
   const confirmed = request.method === 'PRACK' ? confirmedBy(dialog, request) : undefined;
   if (request.method === 'PRACK' && !confirmed) return answer(transaction, 481);
-  refresh(dialog, request, source);
-  const incoming = take(core, app, transaction, request, source, dialog);
+  refresh(dialog, transaction);
+  const incoming = take(core, app, transaction, dialog);
   announce(app, incoming.id, dialog.id, request, source);
   if (confirmed) relent(core, confirmed);
   if (request.method === 'BYE') {
@@ -153,19 +132,13 @@ function receiveInDialog(
 }
 
 /** A NOTIFY may overtake the answer to our SUBSCRIBE, and waits for it (RFC 6665 4.4.1); the rest is no part of a dialog. */
-function receiveEarly(
-  core: Core,
-  dialog: Dialog,
-  app: App,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-): void {
-  const waits = request.method === 'NOTIFY' && dialog.method === 'SUBSCRIBE' && dialog.begunBy === undefined;
-  if (!waits) return receiveApart(core, app, transaction, request, source);
+function receiveEarly(core: Core, dialog: Dialog, app: App, transaction: ServerTransaction): void {
+  const waits =
+    transaction.request.method === 'NOTIFY' && dialog.method === 'SUBSCRIBE' && dialog.begunBy === undefined;
+  if (!waits) return receiveApart(core, app, transaction);
   if (dialog.held.length >= MOST_HELD) return answer(transaction, 500);
   dialog.held.push(() => {
-    if (dialog.state === 'confirmed') receiveInDialog(core, dialog, transaction, request, source);
+    if (dialog.state === 'confirmed') receiveInDialog(core, dialog, transaction);
     else answer(transaction, 481);
   });
 }
@@ -182,7 +155,7 @@ function receiveForNobody(core: Core, dialog: Dialog, transaction: ServerTransac
 }
 
 /** Target refresh (RFC 3261 12.2.2, RFC 3311 5.2). */
-function refresh(dialog: Dialog, request: SipRequest, source: Source): void {
+function refresh(dialog: Dialog, { request, source }: ServerTransaction): void {
   if (request.method !== 'INVITE' && request.method !== 'UPDATE') return;
   dialog.target = contactOf(request) ?? dialog.target;
   dialog.peer = peerOfRequest(dialog.routes, dialog.target, source);
@@ -204,13 +177,13 @@ const dialogId = (request: SipRequest): string =>
 const contactOf = (message: SipRequest): string | undefined =>
   parseNameAddr(listOf(headersOf(message, 'contact'))[0] ?? '')?.uri;
 
-function newDialog(app: App, transaction: ServerTransaction, request: SipRequest, source: Source): Dialog {
+function newDialog(app: App, { request, source, localTag }: ServerTransaction): Dialog {
   const from = headerOf(request, 'from') ?? '';
   const routes = listOf(headersOf(request, 'record-route'));
   const target = contactOf(request) ?? parseNameAddr(from)?.uri ?? '';
   return begunDialog({
     ...{ id: dialogId(request), method: request.method, app, callId: headerOf(request, 'call-id') ?? '' },
-    ...{ localTag: transaction.localTag, local: `${headerOf(request, 'to') ?? ''};tag=${transaction.localTag}` },
+    ...{ localTag, local: `${headerOf(request, 'to') ?? ''};tag=${localTag}` },
     ...{ remoteTag: tagOf(from), remote: from, remoteSeq: cseqOf(request)?.number ?? 0 },
     ...{ localSeq: cseqOf(request)?.number ?? 0, routes, target, peer: peerOfRequest(routes, target, source) },
     contact: contactValue(localOf(source)),
@@ -218,14 +191,8 @@ function newDialog(app: App, transaction: ServerTransaction, request: SipRequest
 }
 
 /** Puts a request into an application's hands and watches what becomes of it. */
-function take(
-  core: Core,
-  app: App,
-  transaction: ServerTransaction,
-  request: SipRequest,
-  source: Source,
-  dialog: Dialog | undefined,
-): Incoming {
+function take(core: Core, app: App, transaction: ServerTransaction, dialog: Dialog | undefined): Incoming {
+  const { request, source } = transaction;
   const reliable = { agreed: false, rseq: 0, unconfirmed: undefined, waiting: [] };
   const state = { touched: false, acknowledged: false, ...reliable };
   const incoming: Incoming = { id: randomUUID(), transaction, request, source, app, dialog, ...state };

@@ -111,7 +111,7 @@ export interface Core {
   incoming: Map<string, Incoming>;
   crowd: Crowd;
   /** Takes care of requests that go to applications we connect to. */
-  director: { directs(transaction: ServerTransaction, request: SipRequest, source: Source): boolean };
+  director: { directs(asked: ServerTransaction): boolean };
   outgoing: Map<string, Outgoing>;
   alarms: Alarms;
   /** What session timers do when they ring. */

@@ -68,7 +68,7 @@ const MIN_SESSION_SECONDS = 90;
 export async function startSipServer(config: SipServerConfig): Promise<SipServer> {
   const stack = await startStack(config);
   const { core, admin } = newCore(stack, config);
-  stack.on('request', (transaction, request, source) => receiveRequest(core, transaction, request, source));
+  stack.on('request', transaction => receiveRequest(core, transaction));
   stack.on('ack', (request, source) => receiveAck(core, request, source));
   stack.on('closed', peer => {
     const lost = core.registered.lost(peer);

@@ -65,7 +65,7 @@ export interface SipStackOptions extends LayerOptions {
 }
 
 interface StackEvents {
-  request: [ServerTransaction, SipRequest, Source];
+  request: [ServerTransaction];
   ack: [SipRequest, Source];
   stray: [SipResponse];
   closed: [Hop];
@@ -302,7 +302,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     if (this.#past.has(key)) return this.#answerAgain(key);
     if (request.method === 'CANCEL') return this.#gotCancel(request, source, key);
     if (this.#servers.size >= MOST_TRANSACTIONS) return this.#refuse(request, source, 503);
-    this.emit('request', this.#serve(request, source, key), request, source);
+    this.emit('request', this.#serve(request, source, key));
   }
 
   #answerAgain(key: string): void {

@@ -1,5 +1,5 @@
-import type { Source } from '../../sip/hop.ts';
-import { headerOf, type SipRequest } from '../../sip/message.ts';
+import { headerOf } from '../../sip/message.ts';
+import type { ServerTransaction } from '../../sip/transactions/server.ts';
 import { parseNameAddr, parseUri } from '../../sip/uri.ts';
 import { protocolOf } from '../announce.ts';
 import { readInstruction, type Instruction } from './instruction.ts';
@@ -9,9 +9,9 @@ const ASK_MS = 3000;
 const MOST_BYTES = 65_536;
 
 /** Asks an HTTP server for the way of a request. Undefined, when it gives no usable order. Rejects when it cannot be reached. */
-export async function ask(url: string, request: SipRequest, source: Source): Promise<Instruction | undefined> {
+export async function ask(url: string, asked: ServerTransaction): Promise<Instruction | undefined> {
   const signal = AbortSignal.timeout(ASK_MS);
-  const response = await fetch(`${url.replace(/\/+$/, '')}/?${query(request, source).toString()}`, {
+  const response = await fetch(`${url.replace(/\/+$/, '')}/?${query(asked).toString()}`, {
     signal,
     redirect: 'error',
   });
@@ -30,7 +30,7 @@ async function textOf({ body }: Response): Promise<string> {
 }
 
 /** What is told of the request, and behind it the parameters of its URI. */
-function query(request: SipRequest, source: Source): URLSearchParams {
+function query({ request, source }: ServerTransaction): URLSearchParams {
   const uri = parseUri(request.uri);
   const userOf = (name: string): string =>
     parseUri(parseNameAddr(headerOf(request, name) ?? '')?.uri ?? '')?.user ?? '';

@@ -1,5 +1,4 @@
-import type { Source } from '../../sip/hop.ts';
-import { header, responseTo, type SipRequest } from '../../sip/message.ts';
+import { header, responseTo } from '../../sip/message.ts';
 import type { ServerTransaction } from '../../sip/transactions/server.ts';
 import type { AppPlace } from '../admin.ts';
 import type { App } from '../app.ts';
@@ -12,12 +11,6 @@ import type { Instruction } from './instruction.ts';
 
 /** By method in lower case, or `*` for all others: `tcp://host:port`, `tls://host:port`, or an HTTP server that is asked. */
 export type RequestHandlers = Partial<Record<string, string>>;
-
-interface Asked {
-  transaction: ServerTransaction;
-  request: SipRequest;
-  source: Source;
-}
 
 /** New requests that go to an application we connect to, or wherever an HTTP server says (drachtio's outbound mode). */
 export class Director {
@@ -44,23 +37,22 @@ export class Director {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Whether it takes care of this request. */
-  directs(transaction: ServerTransaction, request: SipRequest, source: Source): boolean {
-    const url = this.#handlers[request.method.toLowerCase()] ?? this.#handlers['*'];
+  /** Takes care of a new request and says true; false when no handler is set for its method. */
+  directs(asked: ServerTransaction): boolean {
+    const url = this.#handlers[asked.request.method.toLowerCase()] ?? this.#handlers['*'];
     if (url === undefined) return false;
-    const asked = { transaction, request, source };
     if (this.#waiting >= this.#mostWaiting) answer(asked, 503);
     else void this.#direct(url, asked);
     return true;
   }
 
-  async #direct(url: string, asked: Asked): Promise<void> {
+  async #direct(url: string, asked: ServerTransaction): Promise<void> {
     this.#waiting += 1;
     try {
       const place = placeOf(url);
-      const order: Instruction | undefined = place ? undefined : await ask(url, asked.request, asked.source);
+      const order: Instruction | undefined = place ? undefined : await ask(url, asked);
       // Meanwhile the caller may have given up.
-      if (asked.transaction.answered) return;
+      if (asked.answered) return;
       if (place) await this.#connect(place, asked);
       else if (order) await this.#obey(order, asked);
       else answer(asked, 500);
@@ -72,7 +64,7 @@ export class Director {
     }
   }
 
-  async #obey(order: Instruction, asked: Asked): Promise<void> {
+  async #obey(order: Instruction, asked: ServerTransaction): Promise<void> {
     if (order.action === 'reject') answer(asked, order.status, order.reason);
     else if (order.action === 'redirect') redirect(asked, order.contacts);
     else if (order.action === 'proxy') this.#proxy(order.fields, asked);
@@ -80,36 +72,36 @@ export class Director {
     else await this.#connect(placeOf(order.uri), asked);
   }
 
-  #proxy(fields: string[], asked: Asked): void {
+  #proxy(fields: string[], asked: ServerTransaction): void {
     const plan = planOf(fields);
     if (typeof plan === 'string') answer(asked, 500);
-    else proxyOn(this.#core(), asked.transaction, plan);
+    else proxyOn(this.#core(), asked, plan);
   }
 
-  async #connect(place: AppPlace | undefined, asked: Asked): Promise<void> {
+  async #connect(place: AppPlace | undefined, asked: ServerTransaction): Promise<void> {
     const app = place && (await this.#reach(place).catch((error: unknown) => this.#unreachable(place, error)));
-    if (!asked.transaction.answered) this.#handTo(app, asked);
+    if (!asked.answered) this.#handTo(app, asked);
   }
 
   #unreachable(place: AppPlace, error: unknown): undefined {
     this.#core().log.warn({ err: error, ...place }, 'an application cannot be reached');
   }
 
-  #handTo(app: App | undefined, asked: Asked): void {
-    if (app) handTo(this.#core(), app, asked.transaction, asked.request, asked.source);
+  #handTo(app: App | undefined, asked: ServerTransaction): void {
+    if (app) handTo(this.#core(), app, asked);
     else answer(asked, 480);
   }
 }
 
-const answer = ({ transaction, request }: Asked, status: number, reason?: string): void => {
-  if (!transaction.answered) transaction.respond(responseTo(request, status, reason));
+const answer = (asked: ServerTransaction, status: number, reason?: string): void => {
+  if (!asked.answered) asked.respond(responseTo(asked.request, status, reason));
 };
 
-function redirect({ transaction, request }: Asked, contacts: string[]): void {
-  const response = responseTo(request, 302);
+function redirect(asked: ServerTransaction, contacts: string[]): void {
+  const response = responseTo(asked.request, 302);
   const written = contacts.map(one => (one.includes('<') ? one : `<${one}>`));
   response.headers.push(header('Contact', written.join(', ')));
-  transaction.respond(response);
+  asked.respond(response);
 }
 
 /** `tcp://host:port`, or as an order says it `host:port;transport=tls`; undefined for anything else. */

@@ -52,8 +52,7 @@ describe('drachtio: requests that wait for their way', () => {
 
   const call = (): Caller => {
     const caller = new Caller();
-    const { request, source } = caller.transaction;
-    assert(director.directs(caller.transaction, request, source));
+    assert(director.directs(caller.transaction));
     return caller;
   };
   const tellAll = (): void => {

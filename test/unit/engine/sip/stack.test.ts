@@ -48,7 +48,9 @@ describe('sip stack', () => {
   for (const transport of ['udp', 'tcp']) {
     it(`a request over ${transport} is answered where it came from, bodies of 20 KB included`, async () => {
       const body = 'é'.repeat(10_000);
-      theirs.on('request', (transaction, got) => transaction.respond(responseTo(got, 200, 'Fine', {}, got.body)));
+      theirs.on('request', transaction =>
+        transaction.respond(responseTo(transaction.request, 200, 'Fine', {}, transaction.request.body)),
+      );
       const [answer, source] = await response(ours.request(request('MESSAGE', transport, body)));
       assert.equal(answer.body.toString(), body);
       assert.equal(answer.reason, 'Fine');
@@ -57,7 +59,7 @@ describe('sip stack', () => {
   }
 
   it('a request arrives with the address it came from noted in its Via', async () => {
-    const arrived = new Promise<SipRequest>(resolve => theirs.once('request', (_transaction, got) => resolve(got)));
+    const arrived = new Promise<SipRequest>(resolve => theirs.once('request', ({ request: got }) => resolve(got)));
     ours.request(request('OPTIONS')).on('response', () => undefined);
     const got = await arrived;
     assert.match(headerOf(got, 'via') ?? '', new RegExp(`;rport=${portOf(ours, 'udp')}`));
@@ -66,9 +68,9 @@ describe('sip stack', () => {
 
   it('the user of an INVITE hears its CANCEL, and the canceller 487', async () => {
     let cancelled = 0;
-    theirs.on('request', (transaction, got) => {
+    theirs.on('request', transaction => {
       transaction.on('cancel', () => cancelled++);
-      transaction.respond(responseTo(got, 180));
+      transaction.respond(responseTo(transaction.request, 180));
     });
     const transaction = ours.request(request('INVITE'));
     const [ringing] = await response(transaction);
@@ -81,9 +83,9 @@ describe('sip stack', () => {
 
   it('an ACK to a 2xx is matched to its INVITE and stops the repeats', async () => {
     const acknowledged = new Promise<void>(resolve => {
-      theirs.on('request', (transaction, got) => {
+      theirs.on('request', transaction => {
         transaction.on('ack', () => resolve());
-        transaction.respond(responseTo(got, 200));
+        transaction.respond(responseTo(transaction.request, 200));
       });
     });
     const invite = request('INVITE');
@@ -109,10 +111,10 @@ describe('sip stack', () => {
     const heard = async (): Promise<string> => String(((await once(peer, 'message')) as [Buffer])[0]);
     try {
       let [asked, acks, ended] = [0, 0, 0];
-      busy.on('request', (transaction, got) => {
+      busy.on('request', transaction => {
         asked += 1;
         transaction.once('ended', () => (ended += 1));
-        transaction.respond(responseTo(got, 200, `Fine ${asked}`));
+        transaction.respond(responseTo(transaction.request, 200, `Fine ${asked}`));
       });
       busy.on('ack', () => (acks += 1));
       for (const [method, branch] of [
@@ -164,8 +166,8 @@ describe('sip stack', () => {
   });
 
   it('a request that is over leaves nothing of its length, answered or asked', async () => {
-    theirs.on('request', (transaction, got) => {
-      transaction.respond(responseTo(got, 200));
+    theirs.on('request', transaction => {
+      transaction.respond(responseTo(transaction.request, 200));
       transaction.relax(); // as after its ACK
     });
     await response(ours.request(request('MESSAGE', 'udp', 'before')));
