@@ -23,8 +23,8 @@ export interface SipResponse {
 
 export type SipMessage = SipRequest | SipResponse;
 
-/** RFC 3261 section 7.3.3 and RFC 3515, 3265: one-letter header names. */
-const COMPACT: Record<string, string> = {
+/** One-letter header names (RFC 3261 section 7.3.3, RFC 3515, RFC 6665), by letter. */
+export const COMPACT_NAMES: Record<string, string> = {
   i: 'call-id',
   m: 'contact',
   e: 'content-encoding',
@@ -62,7 +62,7 @@ function parseHeader(line: string): SipHeader {
   const colon = line.indexOf(':');
   if (colon < 1) throw new SyntaxError(`no colon in SIP header "${line.slice(0, 40)}"`);
   const name = line.slice(0, colon).trim().toLowerCase();
-  return { name: COMPACT[name] ?? name, value: line.slice(colon + 1).trim() };
+  return { name: COMPACT_NAMES[name] ?? name, value: line.slice(colon + 1).trim() };
 }
 
 function bodyOf(rest: Buffer, headers: SipHeader[]): string {

@@ -2,9 +2,9 @@ import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { ownServers } from '../../support/own-servers.ts';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, type EngineUnderTest } from './engine-under-test.ts';
 import type { FarEnd, ForkingEndpoint } from './fork-server.ts';
-import { amplitudeOf, ForkServer, forkingCall, tone } from './fork-server.ts';
+import { amplitudeOf, type ForkServer, forkingCall, tone, withForks } from './fork-server.ts';
 import type { RtpPeer } from './rtp-peer.ts';
 
 const streaming = (sampleRate = '8000'): object => ({ enabled: 'true', streaming: 'true', sampleRate });
@@ -14,15 +14,7 @@ describe('audio forks: what the far end sends back', () => {
   let server: ForkServer;
   let path = 0;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    server = await ForkServer.open();
-  });
-  afterEach(() => under.hangUp());
-  after(async () => {
-    await server.close();
-    await under.stop();
-  });
+  withForks((...started) => ([under, server] = started));
 
   async function fork(
     bidirectionalAudio?: object,

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ownServers } from '../../support/own-servers.ts';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
-import { ForkServer, forkingCall } from './fork-server.ts';
+import { until, type EngineUnderTest } from './engine-under-test.ts';
+import { ForkServer, forkingCall, withForks } from './fork-server.ts';
 
 const run = promisify(execFile);
 
@@ -18,15 +18,7 @@ describe('audio forks: connecting and commands', () => {
   let under: EngineUnderTest;
   let server: ForkServer;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    server = await ForkServer.open();
-  });
-  afterEach(() => under.hangUp());
-  after(async () => {
-    await server.close();
-    await under.stop();
-  });
+  withForks((...started) => ([under, server] = started));
 
   /** What the application is told of a fork to this address. */
   async function outcome(wsUrl: string, variables: Record<string, string> = {}): Promise<string> {

@@ -1,21 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
-import { amplitudeOf, ForkServer, forkingCall, samplesOf } from './fork-server.ts';
+import { until, type EngineUnderTest } from './engine-under-test.ts';
+import { amplitudeOf, type ForkServer, forkingCall, samplesOf, withForks } from './fork-server.ts';
 
 describe('audio forks: what the far end hears', () => {
   let under: EngineUnderTest;
   let server: ForkServer;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    server = await ForkServer.open();
-  });
-  afterEach(() => under.hangUp());
-  after(async () => {
-    await server.close();
-    await under.stop();
-  });
+  withForks((...started) => ([under, server] = started));
 
   it('connects with the subprotocol, sends the metadata first, then audio, and tells the application', async () => {
     const { endpoint, told } = await forkingCall(under);

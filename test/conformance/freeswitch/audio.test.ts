@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownServers } from '../../support/own-servers.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
-import { EngineUnderTest, timed, until } from './engine-under-test.ts';
+import { timed, until, withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
 /** A WAV file, 8 kHz mono 16 bit, of one tone. */
 function wav(frequency: number, ms: number): Buffer {
@@ -29,21 +29,19 @@ function wav(frequency: number, ms: number): Buffer {
   return file;
 }
 
+/** Two tones in the sounds folder, 400 ms each. */
+async function withSounds({ directory }: EngineUnderTest): Promise<void> {
+  await writeFile(join(directory, 'low.wav'), wav(350, 400));
+  await writeFile(join(directory, 'high.wav'), wav(1500, 400));
+}
+
 /** A file of ours by its path; on the engine by its name, because its sounds folder is ours. */
 const sound = (under: EngineUnderTest, name: string): string => (ownServers() ? join(under.directory, name) : name);
 
 describe('audio of the media server, judged by ear', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    await writeFile(join(under.directory, 'low.wav'), wav(350, 400));
-    await writeFile(join(under.directory, 'high.wav'), wav(1500, 400));
-  });
-  after(async () => {
-    await under.hangUp();
-    await under.stop();
-  });
+  withEngine(started => withSounds((under = started)), { hangUp: after });
 
   sideBySide({
     'plays a file from the sounds folder and tells how long it was': async () => {
@@ -296,13 +294,7 @@ describe('audio of the media server, judged by ear', () => {
 describe('audio of the media server, judged by the clock', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    await writeFile(join(under.directory, 'low.wav'), wav(350, 400));
-    await writeFile(join(under.directory, 'high.wav'), wav(1500, 400));
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => withSounds((under = started)));
 
   it('reports a key once, at its end, with its length', async () => {
     const { endpoint, peer } = await under.call();

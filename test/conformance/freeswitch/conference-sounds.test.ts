@@ -7,19 +7,14 @@ import { ownServers } from '../../support/own-servers.ts';
 import { engineOnly } from '../../support/engine-only.ts';
 import type { Party } from './conference-room.ts';
 import { assertRefused, caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
-import type { EslEvent } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import { readWav } from './wav-tracks.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
 
 describe('sounds, recordings and events of a conference', function () {
   this.timeout(15_000);
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   it('plays to everybody over their talk, and tells how much when it is done', async () => {
     const conference = await createConference(under);

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { formatWav } from '../../../scripts/phone/wav.ts';
 import { engineOnly } from '../../support/engine-only.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
-import type { EslEvent } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import type { Conference, Party } from './conference-room.ts';
 import { assertRefused, caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
 
@@ -30,20 +29,18 @@ describe('what a conference does by itself, and what its members do to it', func
   /** Resolves when the next sound begins, which asks for a pin or says that it is wrong. */
   const asked = ({ endpoint }: Party): Promise<unknown> => once(endpoint, 'playback-start');
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    await mkdir(join(under.directory, 'conference'));
-    for (const [file, hz] of [
-      ['conf-pin', 440],
-      ['conf-bad-pin', 600],
-    ] as const)
-      await writeFile(join(under.directory, 'conference', `${file}.wav`), formatWav(sine(hz)));
-  });
-  after(async () => {
-    await under.hangUp();
-    assert.equal(await under.media.api('conference list'), '+OK No active conferences.\n');
-    await under.stop();
-  });
+  withEngine(
+    async started => {
+      under = started;
+      await mkdir(join(under.directory, 'conference'));
+      for (const [file, hz] of [
+        ['conf-pin', 440],
+        ['conf-bad-pin', 600],
+      ] as const)
+        await writeFile(join(under.directory, 'conference', `${file}.wav`), formatWav(sine(hz)));
+    },
+    { hangUp: after },
+  );
 
   sideBySide({
     'plays music to one who waits alone, until another comes and again after that one has gone': async () => {

@@ -2,8 +2,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { ownServers } from '../../support/own-servers.ts';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
-import type { EslEvent } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import type { Party } from './conference-room.ts';
 import { assertRefused, caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
 
@@ -11,15 +10,7 @@ describe('conferences, by ear', function () {
   this.timeout(15_000);
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(async () => {
-    await under.hangUp();
-    const gone = async () => (await under.media.api('conference list')) === '+OK No active conferences.\n';
-    await until(gone, 'the end of every conference');
-  });
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   it('lets three parties each hear exactly the other two', async () => {
     const conference = await createConference(under);

@@ -1,15 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
 describe('the application displace_session', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   it('lets a party of a bridge hear a whisper that the other does not', async () => {
     const [a, b] = await Promise.all([under.call(), under.call()]);

@@ -1,16 +1,12 @@
 import { strict as assert } from 'node:assert';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
 const tone = (hz: number, ms = 20_000) => `tone_stream://%(${ms},0,${hz})`;
 
 describe('what a party hears in place of everything else (uuid_displace, uuid_audio)', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   it('hides a playback, which goes on unheard, until it is stopped', async () => {
     const { endpoint, peer } = await under.call();

@@ -6,17 +6,21 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { startMediaServer } from '../../../engine/freeswitch/server.ts';
 import { SipCaller } from './sip-caller.ts';
-import type { Endpoint } from './engine-under-test.ts';
-import { EngineUnderTest, MrfClass, silent, SrfClass, timed, until } from './engine-under-test.ts';
+import {
+  MrfClass,
+  SrfClass,
+  silent,
+  timed,
+  until,
+  withEngine,
+  type Endpoint,
+  type EngineUnderTest,
+} from './engine-under-test.ts';
 
 describe('media server as drachtio-fsmrf sees it', function () {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   it('tells its SIP address when it is connected to', () => {
     const port = ownServers() ? '\\d+' : under.engine.mediaSipPort; // a FreeSWITCH tells it here alone

@@ -115,6 +115,8 @@ const newEngine = (directory: string, log: typeof silent, host: string): Promise
     log,
   });
 
+const NO_CONFERENCE = '+OK No active conferences.\n';
+
 /** An engine on free ports, or the servers of one's own, with the unmodified libraries connected to it. */
 export class EngineUnderTest {
   readonly peers: RtpPeer[] = [];
@@ -181,6 +183,7 @@ export class EngineUnderTest {
     await Promise.all(this.endpoints.splice(0).map(one => (one.connected ? this.release(one) : Promise.resolve())));
     for (const peer of this.peers.splice(0)) peer.close();
     await this.comesToChannels(0);
+    await until(async () => (await this.media.api('conference list')) === NO_CONFERENCE, 'the end of every conference');
   }
 
   /**
@@ -207,6 +210,27 @@ export class EngineUnderTest {
     await this.engine.stop();
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** How the engine of a suite is to be. */
+interface SuiteOptions {
+  /** When calls are ended: after each test, or by `after` when tests share them or run at the same time. */
+  hangUp?: Mocha.HookFunction;
+  log?: typeof silent;
+}
+
+/** Starts an engine before the tests of a suite, hands it to `take`, ends its calls, and stops it behind them. */
+export function withEngine(
+  take: (started: EngineUnderTest) => unknown,
+  { hangUp = afterEach, log }: SuiteOptions = {},
+): void {
+  let under: EngineUnderTest;
+  before(async () => {
+    under = await EngineUnderTest.start(log);
+    await take(under);
+  });
+  hangUp(() => under.hangUp());
+  after(() => under.stop());
 }
 
 /** Resolves when a condition holds; rejects after `withinMs` naming what was waited for. */

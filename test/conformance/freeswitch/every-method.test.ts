@@ -6,8 +6,7 @@ import { engineScenario } from '../../support/engine-only.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
 import type { Conference, Member } from './conference-room.ts';
 import { createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
-import type { Endpoint, EslEvent } from './engine-under-test.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type Endpoint, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import type { RtpPeer } from './rtp-peer.ts';
 
 const require = createRequire(import.meta.url);
@@ -60,13 +59,7 @@ describe('every method of drachtio-fsmrf', () => {
     return { endpoint: endpoint as WholeEndpoint, peer };
   };
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  after(async () => {
-    await under.hangUp();
-    await under.stop();
-  });
+  withEngine(started => (under = started), { hangUp: after });
 
   it('is in one of these tests', () => {
     const folder = new URL('./', import.meta.url);

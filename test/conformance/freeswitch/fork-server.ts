@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Endpoint, EngineUnderTest } from './engine-under-test.ts';
-import { until } from './engine-under-test.ts';
+import { until, withEngine } from './engine-under-test.ts';
 
 /** What the tests use of drachtio-fsmrf's audio forks. */
 export interface ForkingEndpoint extends Endpoint {
@@ -133,6 +133,16 @@ export class ForkServer {
     this.#http.close();
     await once(this.#http, 'close');
   }
+}
+
+/** Starts an engine and a server for its forks before the tests of a suite, and stops both behind them. */
+export function withForks(take: (under: EngineUnderTest, server: ForkServer) => unknown): void {
+  let server: ForkServer;
+  withEngine(async under => {
+    server = await ForkServer.open();
+    await take(under, server);
+  });
+  after(() => server.close());
 }
 
 /** A call whose endpoint can fork, with what it is told of its forks. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly } from '../../support/engine-only.ts';
-import { EngineUnderTest } from './engine-under-test.ts';
+import { withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
 /** `uuid_getvar` of a counter that `uuid_set_media_stats` wrote. */
 const counted = async ({ endpoint }: Awaited<ReturnType<EngineUnderTest['call']>>, name: string): Promise<number> => {
@@ -11,9 +11,7 @@ const counted = async ({ endpoint }: Awaited<ReturnType<EngineUnderTest['call']>
 
 describe('what the media server counts of a call', () => {
   let under: EngineUnderTest;
-  before(async () => void (under = await EngineUnderTest.start()));
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   engineOnly(
     'FreeSWITCH does not count these',

@@ -2,8 +2,7 @@ import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownServers } from '../../support/own-servers.ts';
-import type { Endpoint } from './engine-under-test.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type Endpoint, type EngineUnderTest } from './engine-under-test.ts';
 import { amplitudeOf } from './fork-server.ts';
 import type { RtpPeer } from './rtp-peer.ts';
 import { readWav } from './wav-tracks.ts';
@@ -12,11 +11,7 @@ describe('recordings of a call', () => {
   let under: EngineUnderTest;
   let number = 0;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   /** A call in which the party says 600 Hz and hears 1000 Hz. */
   async function talk(): Promise<{ endpoint: Endpoint; peer: RtpPeer; file: string }> {

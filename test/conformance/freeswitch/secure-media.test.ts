@@ -1,16 +1,11 @@
 import { strict as assert } from 'node:assert';
-import type { Endpoint } from './engine-under-test.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type Endpoint, type EngineUnderTest } from './engine-under-test.ts';
 import { engineSuite } from '../../support/engine-only.ts';
 
 engineSuite('FreeSWITCH takes SRTP only from the first offer of a leg', 'a desk phone with SRTP', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   /** drachtio-fsmrf gives secure offers to an endpoint that stands already. */
   async function answering(offer: string): Promise<Endpoint> {

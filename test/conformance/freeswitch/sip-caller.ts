@@ -30,7 +30,8 @@ export class SipCaller {
     await once(caller.#socket, 'listening');
     caller.#port = caller.#socket.address().port;
     caller.#to = `<sip:drachtio@127.0.0.1:${target}>`;
-    caller.#socket.on('message', packet => caller.#receive(packet.toString()));
+    // The port above a telephone's may be ours, and then its RTCP reports come here.
+    caller.#socket.on('message', (packet, { port }) => port === target && caller.#receive(packet.toString()));
     return caller;
   }
 

@@ -2,20 +2,14 @@ import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { engineScenario } from '../../support/engine-only.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, withEngine, type EngineUnderTest } from './engine-under-test.ts';
 import { amplitudeOf } from './fork-server.ts';
 import { readWav } from './wav-tracks.ts';
 
 describe('a party whose stream changes in the middle of a call', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  after(async () => {
-    await under.hangUp();
-    await under.stop();
-  });
+  withEngine(started => (under = started), { hangUp: after });
 
   sideBySide({
     ...engineScenario(

@@ -1,9 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import type { Endpoint, EslEvent } from './engine-under-test.ts';
+import { until, withEngine, type Endpoint, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import { engineScenario, onEngine } from '../../support/engine-only.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
 import type { RtpPeer } from './rtp-peer.ts';
 
 interface Listening extends Endpoint {
@@ -16,13 +15,7 @@ const NO_AVMD = 'our configuration of FreeSWITCH has no mod_avmd';
 describe('beeps and tones that the media server waits for', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  after(async () => {
-    await under.hangUp();
-    await under.stop();
-  });
+  withEngine(started => (under = started), { hangUp: after });
 
   /** A call with what it is told of beeps. */
   async function call(): Promise<{ endpoint: Endpoint; peer: RtpPeer; told: [string, EslEvent][] }> {

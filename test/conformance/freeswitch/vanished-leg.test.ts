@@ -3,7 +3,7 @@ import type { Endpoint as FsmrfEndpoint } from 'drachtio-fsmrf';
 import { pino } from 'pino';
 import { MediaEndpoint } from '../../../media-app/media/endpoint.ts';
 import { within } from '../../support/within.ts';
-import { EngineUnderTest } from './engine-under-test.ts';
+import { withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
 const PAIRS = 12;
 /** Far below the five seconds that an order may take on a leg that is there. */
@@ -14,11 +14,7 @@ const later = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 describe('orders to a leg that goes away', () => {
   let under: EngineUnderTest;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-  });
-  afterEach(() => under.hangUp());
-  after(() => under.stop());
+  withEngine(started => (under = started));
 
   /** All legs are on one media server. */
   const noLink = (): Promise<never> => Promise.reject(new Error('there is one media server'));

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { BrowserPeer } from '../../support/browser-peer.ts';
-import type { Endpoint } from './engine-under-test.ts';
-import { EngineUnderTest, silent } from './engine-under-test.ts';
+import { silent, withEngine, type Endpoint, type EngineUnderTest } from './engine-under-test.ts';
 import { engineSuite } from '../../support/engine-only.ts';
 
 engineSuite('our configuration of FreeSWITCH has no DTLS', 'a browser phone', () => {
@@ -9,17 +8,11 @@ engineSuite('our configuration of FreeSWITCH has no DTLS', 'a browser phone', ()
   let browser: BrowserPeer;
   const warnings: object[] = [];
 
-  before(async () => {
-    under = await EngineUnderTest.start({ ...silent, warn: fields => warnings.push(fields) });
-  });
+  withEngine(started => (under = started), { log: { ...silent, warn: fields => warnings.push(fields) } });
   beforeEach(() => {
     browser = new BrowserPeer(700);
   });
-  afterEach(async () => {
-    await browser.close();
-    await under.hangUp();
-  });
-  after(() => under.stop());
+  afterEach(() => browser.close());
 
   async function endpointWith(headers: Record<string, string> = {}): Promise<Endpoint> {
     const endpoint = await under.media.createEndpoint({ headers });

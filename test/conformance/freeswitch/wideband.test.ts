@@ -6,10 +6,9 @@ import { wavHeader } from '../../../engine/media/sources/wav-format.ts';
 import { G722Decoder, G722Encoder } from '../../../engine/media/codecs/g722.ts';
 import type { Member } from './conference-room.ts';
 import { createConference } from './conference-room.ts';
-import type { Endpoint, EslEvent } from './engine-under-test.ts';
-import { EngineUnderTest, until } from './engine-under-test.ts';
+import { until, type Endpoint, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
 import type { ForkingEndpoint } from './fork-server.ts';
-import { amplitudeOf, ForkServer, samplesOf, tone } from './fork-server.ts';
+import { amplitudeOf, type ForkServer, samplesOf, tone, withForks } from './fork-server.ts';
 import type { PeerCodec, RtpPeer } from './rtp-peer.ts';
 import { readWav } from './wav-tracks.ts';
 import { engineSuite } from '../../support/engine-only.ts';
@@ -53,16 +52,10 @@ engineSuite('our configuration of FreeSWITCH speaks PCMU and PCMA alone', 'wideb
   let under: EngineUnderTest;
   let forks: ForkServer;
 
-  before(async () => {
-    under = await EngineUnderTest.start();
-    forks = await ForkServer.open();
+  withForks(async (...started) => {
+    [under, forks] = started;
     const sound = tone(5000, 2000, 16_000);
     await writeFile(join(under.directory, 'wide.wav'), Buffer.concat([wavHeader(16_000, 1, sound.length), sound]));
-  });
-  afterEach(() => under.hangUp());
-  after(async () => {
-    await forks.close();
-    await under.stop();
   });
 
   const wideCall = (codec: PeerCodec = g722()): Promise<{ endpoint: Endpoint; peer: RtpPeer }> =>

@@ -1,3 +1,5 @@
+import { COMPACT_NAMES } from '../../../../scripts/phone/sip-message.ts';
+
 /**
  * Whether two messages are one but for what every run makes anew: ids, tags, branches, Call-IDs and sequence numbers of the server,
  * times and sizes. What stands for what is learnt from the first message in which it appears and holds from then on, both
@@ -138,20 +140,6 @@ const sorted = (via: string): string => {
   return [first, ...rest.sort()].join(';');
 };
 
-/** RFC 3261 7.3.3 */
-const COMPACT: Record<string, string> = {
-  ...{
-    i: 'call-id',
-    m: 'contact',
-    e: 'content-encoding',
-    l: 'content-length',
-    c: 'content-type',
-    f: 'from',
-    s: 'subject',
-  },
-  ...{ k: 'supported', t: 'to', v: 'via' },
-};
-
 const callOf = (text: string): string => /^Call-ID: *(.*)$/im.exec(text)?.[1]?.trim() ?? '';
 
 function dissect(text: string): Dissected {
@@ -162,7 +150,7 @@ function dissect(text: string): Dissected {
   const headers = new Map<string, string[]>();
   for (const line of lines.filter(one => one !== '')) {
     const [, given = '', value = ''] = /^([^:]*?) *: *(.*?) *$/.exec(line) ?? [];
-    const name = COMPACT[given.toLowerCase()] ?? given.toLowerCase();
+    const name = COMPACT_NAMES[given.toLowerCase()] ?? given.toLowerCase();
     headers.set(name, [...(headers.get(name) ?? []), value]);
   }
   return { meta, start, headers, body: bodies.join('\r\n\r\n').replace(/(\r\n)+$/, ''), shift: 0 };
