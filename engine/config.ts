@@ -107,8 +107,11 @@ export const settingsSchema = z.object({
     .string()
     .min(1)
     .default('127.0.0.1')
-    .describe('Address of the three ports below; one that media-apps on other machines reach, and nobody else.'),
+    .describe('Address of the ports below; one that media-apps on other machines reach, and nobody else.'),
   ENGINE_ADMIN_PORT: port.default(9022).describe('Port of the admin protocol of drachtio-server.'),
+  ENGINE_ADMIN_TLS_PORT: portOrOff.describe(
+    'Port of the same over TLS, or off, with the certificate of SIP_TLS_CERT; for media-apps on other machines.',
+  ),
   ENGINE_ADMIN_SECRET: z
     .string()
     .min(1, 'must be set: media-app proves itself with it')
@@ -156,7 +159,10 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     },
     codecs: env.ENGINE_CODECS,
     rtpPorts: env.RTP_PORTS,
-    admin: { host: env.ENGINE_HOST, port: env.ENGINE_ADMIN_PORT, secret: env.ENGINE_ADMIN_SECRET },
+    admin: {
+      ...{ host: env.ENGINE_HOST, port: env.ENGINE_ADMIN_PORT, tlsPort: env.ENGINE_ADMIN_TLS_PORT },
+      secret: env.ENGINE_ADMIN_SECRET,
+    },
     requestHandlers: env.ENGINE_REQUEST_HANDLERS,
     eventSocket: {
       host: env.ENGINE_HOST,

@@ -1,3 +1,4 @@
+import type { AdminConfig } from './drachtio/admin.ts';
 import { startSipServer, type ExtraPorts } from './drachtio/server.ts';
 import type { RequestHandlers } from './drachtio/outbound/director.ts';
 import { BanList } from './sip/ban-list.ts';
@@ -23,14 +24,14 @@ export interface EngineConfig {
   connectionsPerSource?: number;
   /** Ports for SIP over TLS, WS and WSS; 0 = any, none without one. */
   sipPorts?: ExtraPorts;
-  /** Needed with a TLS or WSS port. */
+  /** Needed with any port for TLS or WSS. */
   tls?: TlsConfig;
   /** Codecs that are spoken, the most preferred first; all by default. */
   codecs?: readonly CodecName[];
   /** First and last RTP port. */
   rtpPorts: [low: number, high: number];
-  /** The admin port that drachtio-srf connects to; port 0 = any. */
-  admin: { host: string; port: number; secret: string };
+  /** The admin port that drachtio-srf connects to, and that for TLS. */
+  admin: AdminConfig;
   /** Where new requests go instead of applications that have connected, by method. */
   requestHandlers?: RequestHandlers;
   /** The event socket that drachtio-fsmrf connects to; port 0 = any. */
@@ -64,6 +65,7 @@ export interface Engine {
   sipPort: number;
   sipPorts: ExtraPorts;
   adminPort: number;
+  adminTlsPort: number | undefined;
   eventSocketPort: number;
   mediaSipPort: number;
   /** Reads the certificates again; calls go on. */
@@ -127,7 +129,7 @@ export async function startEngine(config: EngineConfig): Promise<Engine> {
     sipPort: sip.port,
     sipPorts: sip.ports,
     reloadCertificates: () => void certificates?.reload(),
-    adminPort: sip.adminPort,
+    ...{ adminPort: sip.adminPort, adminTlsPort: sip.adminTlsPort },
     eventSocketPort: media.eventSocketPort,
     mediaSipPort: media.sipPort,
     stop: async () => {
@@ -147,8 +149,8 @@ async function startMediaHere(config: MediaServerConfig): Promise<MediaServer> {
 }
 
 /** @throws Error with a sentence when a certificate cannot be used */
-function certificatesOf({ sipPorts = {}, tls, log }: EngineConfig): Certificates | undefined {
-  if (!tls || (sipPorts.tls === undefined && sipPorts.wss === undefined)) return undefined;
+function certificatesOf({ sipPorts = {}, admin, tls, log }: EngineConfig): Certificates | undefined {
+  if (!tls || [sipPorts.tls, sipPorts.wss, admin.tlsPort].every(port => port === undefined)) return undefined;
   const [first = ownCertificate(tls.dir, tls.names), ...others] = tls.files;
   return new Certificates({ files: [first, ...others], verify: tls.verify, log });
 }

@@ -7,8 +7,11 @@ async function main(): Promise<void> {
   const { logLevel, ...config } = readSettings(process.env);
   const log = pino({ level: logLevel, base: { process: 'engine' } });
   const engine = await startEngine({ ...config, log });
-  const { sipPort, sipPorts, adminPort, eventSocketPort, mediaSipPort } = engine;
-  log.info({ host: config.host, sipPort, ...sipPorts, adminPort, eventSocketPort, mediaSipPort }, 'ready');
+  const { sipPort, sipPorts, adminPort, adminTlsPort, eventSocketPort, mediaSipPort } = engine;
+  log.info(
+    { host: config.host, sipPort, ...sipPorts, adminPort, adminTlsPort, eventSocketPort, mediaSipPort },
+    'ready',
+  );
   process.on('SIGUSR2', () => void engine.stats().then(stats => log.info(stats, 'holds'))); // kill -USR2: what is open right now?
   process.on('SIGHUP', () => engine.reloadCertificates());
   let stopping = false;

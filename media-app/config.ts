@@ -4,12 +4,19 @@ import { settingsIn } from '#process/settings';
 
 /** `scheme://secret@host:port`, as in SIP_SERVERS and MEDIA_SERVERS. */
 export interface ServerAddress {
+  /** As it is spelt, an IPv6 address in brackets. */
   host: string;
   port: number;
   secret: string;
+  /** Whether the connection is encrypted (`scheme+tls:`). */
+  tls?: boolean;
 }
 
-const serverList = (scheme: string, defaultPort: number) =>
+/** The host as sockets take it. */
+export const socketHost = ({ host }: ServerAddress): string => host.replace(/^\[|\]$/g, '');
+
+/** @param scheme a regular expression */
+const serverList = (scheme: string, example: string, defaultPort: number) =>
   z
     .string()
     .transform((text, context): ServerAddress[] =>
@@ -23,12 +30,13 @@ const serverList = (scheme: string, defaultPort: number) =>
           if (!match)
             context.addIssue({
               code: 'custom',
-              message: `"${item.replace(/\/\/[^@]*@/, '//…@')}" is not ${scheme}://secret@host:port`,
+              message: `"${item.replace(/\/\/[^@]*@/, '//…@')}" is not ${example}`,
             });
           return {
             secret: decodeURIComponent(match?.[1] ?? ''),
             host: match?.[2] ?? '',
             port: Number(match?.[3] ?? defaultPort),
+            tls: /^[a-z]+\+tls:/.test(item.trim()),
           };
         }),
     )
@@ -40,10 +48,10 @@ const ceiling = (fallback: number) => z.coerce.number().int().min(0).default(fal
 
 /** Every setting of media-app (environment variables). */
 export const settingsSchema = z.object({
-  SIP_SERVERS: serverList('drachtio', 9022).describe(
-    'drachtio-servers to take calls from and place calls through: `drachtio://secret@host:9022,…`.',
+  SIP_SERVERS: serverList('drachtio(?:\\+tls)?', 'drachtio://secret@host:port', 9022).describe(
+    'drachtio-servers to take calls from and place calls through: `drachtio://secret@host:9022,…`; `drachtio+tls:` to a port for TLS, whose certificate has to be good for the host (NODE_EXTRA_CA_CERTS names an authority of your own).',
   ),
-  MEDIA_SERVERS: serverList('freeswitch', 8021).describe(
+  MEDIA_SERVERS: serverList('freeswitch', 'freeswitch://password@host:port', 8021).describe(
     'FreeSWITCH servers that hold the media: `freeswitch://password@host:8021,…`.',
   ),
   REDIS_URL: z.string().describe('Redis that carries commands, live state and events.'),

@@ -1,10 +1,12 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import type { Certificates } from '../sip/certificates.ts';
 import { formatHostPort } from '../sip/grammar.ts';
 import { isRequest } from '../sip/message.ts';
 import { parseLoose } from '../sip/parser.ts';
 import { sendAnswer } from './answers.ts';
+import { closePort } from '../sip/transports/listen.ts';
 import { App } from './app.ts';
 import { frame, FrameReader } from './frame.ts';
 import { abandon } from './orphans.ts';
@@ -20,12 +22,21 @@ const MOST_TAGS = 20;
 /** In which an application that we connect to has to log in. */
 const REACH_MS = 2000;
 /** An application whose machine vanished is noticed within seconds, not hours. */
-const KEEPALIVE_MS = 10_000;
+const LINE = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 };
 
 export interface AdminConfig {
   host: string;
+  /** Port for plain connections; 0 = any. */
   port: number;
+  /** Port for those over TLS; 0 = any, none without it. */
+  tlsPort?: number;
   secret: string;
+}
+
+/** Where it listens. */
+export interface AdminPorts {
+  port: number;
+  tlsPort: number | undefined;
 }
 
 /** Where an application listens for us. */
@@ -35,31 +46,53 @@ export interface AppPlace {
   tls: boolean;
 }
 
-/** The admin listener: one connection per application process. */
+/** The admin listener, plain and over TLS: one connection per application process. */
 export class AdminListener {
   readonly #core: () => Core;
   readonly #config: AdminConfig;
-  readonly #server: Server;
+  readonly #certificates: Certificates | undefined;
+  readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
 
-  /** @param core the server, which holds the applications that log in here */
-  constructor(core: () => Core, config: AdminConfig) {
+  /**
+   * @param core the server, which holds the applications that log in here
+   * @param certificates what applications are shown that connect over TLS
+   */
+  constructor(core: () => Core, config: AdminConfig, certificates: Certificates | undefined) {
     this.#core = core;
     this.#config = config;
-    this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS }, socket =>
-      this.#accept(socket),
-    );
+    this.#certificates = certificates;
   }
 
-  /** The port it listens on; rejects with a sentence when it is taken. */
-  start(): Promise<number> {
-    const { host, port } = this.#config;
+  /** Where it listens; rejects with a sentence when a port is taken, or when there is no certificate for TLS. */
+  async start(): Promise<AdminPorts> {
+    const { port, tlsPort } = this.#config;
+    const plain = createServer(LINE, socket => this.#accept(socket));
+    return {
+      port: await this.#listen(plain, port),
+      tlsPort: tlsPort === undefined ? undefined : await this.#listen(this.#newTlsServer(), tlsPort),
+    };
+  }
+
+  #newTlsServer(): Server {
+    const certificates = this.#certificates;
+    if (!certificates) throw new Error('applications cannot be listened for over TLS without a certificate');
+    const options = { ...certificates.serverOptions(), ...LINE, handshakeTimeout: LOGIN_MS };
+    const server = createTlsServer(options, socket => this.#accept(socket));
+    certificates.follow(server);
+    // A handshake that fails concerns that connection alone. One that takes too long is told of, but not closed.
+    return server.on('tlsClientError', (_error, socket) => socket.destroy());
+  }
+
+  #listen(server: Server, port: number): Promise<number> {
+    const { host } = this.#config;
+    this.#servers.push(server);
     return new Promise((resolve, reject) => {
-      this.#server.once('error', error =>
+      server.once('error', error =>
         reject(new Error(`cannot listen for applications on ${host}:${port}: ${error.message}`, { cause: error })),
       );
-      this.#server.listen({ host, port, exclusive: true }, () => {
-        const address = this.#server.address();
+      server.listen({ host, port, exclusive: true }, () => {
+        const address = server.address();
         resolve(address !== null && typeof address === 'object' ? address.port : port);
       });
     });
@@ -86,12 +119,9 @@ export class AdminListener {
     });
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
-    return new Promise(resolve => {
-      if (this.#server.listening) this.#server.close(() => resolve());
-      else resolve();
-    });
+    await Promise.all(this.#servers.map(closePort));
   }
 
   #accept(socket: Socket, welcome: (app: App) => void = () => undefined): void {

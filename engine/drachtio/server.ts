@@ -28,7 +28,7 @@ export interface SipServerConfig {
   tcp?: boolean;
   /** Further listeners by transport; 0 takes any free port. */
   ports?: ExtraPorts;
-  /** Needed for TLS and WSS. */
+  /** Needed for TLS and WSS, and for applications that connect over TLS. */
   certificates?: Certificates;
   admin: AdminConfig;
   /** The shortest session that is granted, in seconds (RFC 4028 5); default 90. */
@@ -54,6 +54,8 @@ export interface SipServer {
   port: number;
   ports: ExtraPorts;
   adminPort: number;
+  /** Where applications connect over TLS, when they may. */
+  adminTlsPort: number | undefined;
   stop(): Promise<void>;
   stats(): { dialogs: number; transactions: number; connections: number; apps: number; turned_away: number };
 }
@@ -75,7 +77,8 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
     const app = lost && core.apps.next('register');
     if (app) announceLost(app, lost.request, lost.uris, peer);
   });
-  const adminPort = await admin.start().catch(async (error: unknown) => {
+  const { port: adminPort, tlsPort: adminTlsPort } = await admin.start().catch(async (error: unknown) => {
+    await admin.stop();
     await stack.stop();
     throw error;
   });
@@ -92,7 +95,8 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
     apps: core.apps.size,
     turned_away: core.crowd.turnedAway,
   });
-  return { port: stack.addresses[0]?.port ?? config.port, ports: extraPorts(stack), adminPort, stop, stats };
+  const port = stack.addresses[0]?.port ?? config.port;
+  return { port, ports: extraPorts(stack), adminPort, adminTlsPort, stop, stats };
 }
 
 function extraPorts(stack: SipStack): ExtraPorts {
@@ -112,7 +116,7 @@ function newCore(stack: SipStack, config: SipServerConfig): { core: Core; admin:
     log: config.log ?? silentLog,
   };
   const sessions = new Sessions(() => core);
-  const admin = new AdminListener(() => core, config.admin);
+  const admin = new AdminListener(() => core, config.admin, config.certificates);
   const director = new Director(
     () => core,
     config.requestHandlers ?? {},

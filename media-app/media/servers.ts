@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import Mrf, { type Endpoint, type MediaServer } from 'drachtio-fsmrf';
-import type { ServerAddress } from '../config.ts';
+import { socketHost, type ServerAddress } from '../config.ts';
 import type { Log } from '#process/log';
 import type { SipServers } from '../sip/servers.ts';
 import type { Dialog, OpenOffer, UacProgress } from '../sip/srf.ts';
@@ -135,8 +135,8 @@ export class MediaServers extends EventEmitter {
 
   async #connect(address: ServerAddress, index: number): Promise<MediaServer> {
     const mrf = new Mrf({ createUAC: this.#invite(index) });
-    const { host, port, secret } = address;
-    const connecting = mrf.connect({ address: host, port, secret, listenAddress: this.#listenHost });
+    const { port, secret } = address;
+    const connecting = mrf.connect({ address: socketHost(address), port, secret, listenAddress: this.#listenHost });
     let late = false;
     connecting.then(server => late && server.disconnect()).catch(() => undefined); // told below, or nobody waits
     const server = await withDeadline(connecting, CONNECT_DEADLINE_MS, 'connect (wrong password?)').catch(

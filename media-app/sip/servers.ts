@@ -5,6 +5,7 @@ import { SipCaptures } from './capture.ts';
 import {
   closeWhenSilent,
   createSrf,
+  keepConnected,
   type SipRequest,
   type SipResponse,
   type SrfConnection,
@@ -30,7 +31,7 @@ export interface SipServer {
 }
 
 /**
- * Connections to every drachtio-server of SIP_SERVERS. drachtio-srf reconnects by itself; we only watch, so that calls
+ * Connections to every drachtio-server of SIP_SERVERS. Connections that are lost are made again; calls
  * go through a server that is there. Emits `up` and `down` with the address.
  */
 export class SipServers extends EventEmitter {
@@ -61,7 +62,7 @@ export class SipServers extends EventEmitter {
       server.srf.subscribe((request, response) => handlers.subscribe(request, response, server));
       const address = this.#addresses[index];
       if (!address) return;
-      Promise.resolve(server.srf.connect({ ...address })).catch(() => undefined); // told by the error event
+      this.#watches.push(keepConnected(server.srf, address));
       watchMessages(server.srf, message => server.captures.hear(message));
       this.#watches.push(closeWhenSilent(server.srf));
     });
@@ -97,11 +98,6 @@ export class SipServers extends EventEmitter {
 
   stop(): void {
     for (const stopWatching of this.#watches) stopWatching();
-    for (const { srf } of this.list) {
-      srf.removeAllListeners('error');
-      srf.on('error', () => undefined); // the socket we are closing may still complain
-      srf.disconnect();
-    }
   }
 
   #watch(server: SipServer, log: Log): void {

@@ -1,6 +1,8 @@
 import type { EventEmitter } from 'node:events';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import Srf from 'drachtio-srf';
+import { socketHost, type ServerAddress } from '../config.ts';
 import { readSeenMessage, type SeenMessage } from './seen-message.ts';
 import { requestUri } from './uri.ts';
 
@@ -90,10 +92,18 @@ export interface OutOfDialog {
   proxy?: string;
 }
 
+interface ConnectOptions {
+  host: string;
+  port: number;
+  secret: string;
+  tls?: ConnectionOptions;
+  reconnect?: { maxAttempts: number };
+}
+
 export type RequestHandler = (request: SipRequest, response: SipResponse) => void;
 
 export interface SrfConnection extends EventEmitter {
-  connect(options: { host: string; port: number; secret: string }): Promise<string> | void;
+  connect(options: ConnectOptions): Promise<string> | void;
   disconnect(): void;
   invite(handler: RequestHandler): void;
   register(handler: RequestHandler): void;
@@ -169,8 +179,43 @@ export const closeWhenSilent = (srf: SrfConnection): (() => void) => {
 };
 
 interface Wire extends EventEmitter {
+  /** Errors are told no more. */
+  closing?: boolean;
+  connect(options: ConnectOptions): void;
   send(socket: Socket, message: string): string;
 }
+
+/** How long a lost connection waits for the next one. */
+const RECONNECT_MS = 500;
+
+/**
+ * Connects to a SIP server, and anew whenever that failed or the connection is lost, twice a second. drachtio-srf would do it
+ * without TLS whatever the first connection had, and wait longer each time without a bound. Returns what ends it.
+ */
+export const keepConnected = (srf: SrfConnection, address: ServerAddress): (() => void) => {
+  const { port, secret } = address;
+  const host = socketHost(address);
+  const tls = isIP(host) === 0 ? { servername: host } : {};
+  const once = { maxAttempts: 1 };
+  const options = { host, port, secret, reconnect: once, ...(address.tls === true ? { tls } : {}) };
+  Promise.resolve(srf.connect(options)).catch(() => undefined); // told by the error event
+  const { wp } = clientOf(srf);
+  let socket: Socket | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  wp.on('connect', (connected: Socket) => {
+    socket = connected;
+    if (wp.closing) socket.destroy();
+  });
+  wp.on('close', () => {
+    socket = undefined;
+    if (!wp.closing) timer = setTimeout(() => wp.connect(options), RECONNECT_MS);
+  });
+  return () => {
+    wp.closing = true;
+    clearTimeout(timer);
+    socket?.end();
+  };
+};
 
 /** drachtio-srf's own connection, which it does not show. */
 const clientOf = (srf: SrfConnection): { wp: Wire } => (srf as unknown as { app: { client: { wp: Wire } } }).app.client;

@@ -27,6 +27,7 @@ const rtpPorts = z
     return low >= 1024 && high <= 65535 && high - low >= 3;
   }, 'must be two ports from 1024 to 65535 with a hyphen between them, like 20000-24999, at least 4 ports apart');
 
+/** @param scheme a regular expression */
 const servers = (scheme: string, example: string) =>
   z
     .string()
@@ -71,8 +72,8 @@ export const settingsSchema = z
       .regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
       .optional()
       .describe('A Redis of your own. When given, the embedded one is not started.'),
-    SIP_SERVERS: servers('drachtio', 'drachtio://secret@host:9022').describe(
-      'drachtio servers of your own. With MEDIA_SERVERS given, the engine is not started.',
+    SIP_SERVERS: servers('drachtio(\\+tls)?', 'drachtio://secret@host:9022').describe(
+      'drachtio servers of your own, over TLS as drachtio+tls://…. With MEDIA_SERVERS given, the engine is not started.',
     ),
     MEDIA_SERVERS: servers('freeswitch', 'freeswitch://password@host:8021').describe(
       'FreeSWITCH servers of your own. With SIP_SERVERS given, the engine is not started.',

@@ -70,6 +70,7 @@ const realServer = (own: OwnServers): SipServer => ({
   port: Number(own.SIP_PORT),
   ports: {},
   adminPort: Number(new URL(own.SIP_SERVERS).port || 9022),
+  adminTlsPort: undefined,
   stop: () => Promise.resolve(),
   stats: () => assert.fail('this test needs the embedded engine'),
 });

@@ -92,6 +92,7 @@ const realServers = (own: OwnServers): Engine => ({
   sipPort: Number(own.SIP_PORT),
   sipPorts: {},
   adminPort: Number(new URL(own.SIP_SERVERS).port || 9022),
+  adminTlsPort: undefined,
   eventSocketPort: Number(new URL(own.MEDIA_SERVERS).port || 8021),
   mediaSipPort: NaN,
   reloadCertificates: () => undefined,

@@ -33,7 +33,7 @@ describe('the settings of npm start', () => {
       /MEDIA_SERVERS is needed too, because SIP_SERVERS is given/,
     );
     const both = readSettings({
-      SIP_SERVERS: 'drachtio://s@h:9022,drachtio://s@[::1]',
+      SIP_SERVERS: 'drachtio://s@h:9022,drachtio+tls://s@[::1]',
       MEDIA_SERVERS: 'freeswitch://p@h',
     });
     assert.equal(both.MEDIA_SERVERS, 'freeswitch://p@h');
