@@ -85,7 +85,7 @@ export const settingsSchema = z.object({
     .transform(Number)
     .default(1000)
     .describe(
-      'How many connections (TCP, TLS, WebSocket) one address, or one /64 of IPv6, may have; 0 for any number.',
+      'How many connections (TCP, TLS, WebSocket) one address, or one /64 of IPv6, may have; 0 for any number, and for as many TLS handshakes a second as all may begin.',
     ),
   SIP_DOMAIN: z.string().min(1).default('trunkline.localhost').describe('Domain under which extensions register.'),
   RTP_PORTS: portRange.default([20000, 24999]).describe('UDP ports for audio, first and last.'),

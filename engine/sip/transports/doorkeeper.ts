@@ -1,5 +1,6 @@
 import type { Server, Socket } from 'node:net';
 import { sourceOf } from '../addresses.ts';
+import { Handshakes } from './handshakes.ts';
 
 /** What all connections together may cost: with more, the oldest of whoever has most that nobody knows is closed. */
 const MOST_CONNECTIONS = 10_000;
@@ -36,7 +37,7 @@ interface Source {
 
 /**
  * Lets connections in, those of all transports together. Whoever connects has a time to bring his first message, TLS and
- * WebSocket handshakes included; sources and everybody together may only have so many connections and half messages.
+ * WebSocket handshakes included; sources and everybody together may only have so many connections, half messages and handshakes.
  */
 export class Doorkeeper {
   readonly #patienceMs: number;
@@ -44,6 +45,7 @@ export class Doorkeeper {
   readonly #most: number;
   readonly #sources = new Map<string, Source>();
   readonly #guests = new Map<string, Guest>();
+  readonly #handshakes: Handshakes;
   #strangers = 0;
   #bytes = 0;
 
@@ -55,11 +57,19 @@ export class Doorkeeper {
     this.#patienceMs = patienceMs;
     this.#mostOfOne = mostOfOne === 0 ? most : mostOfOne;
     this.#most = most;
+    this.#handshakes = new Handshakes(mostOfOne !== 0);
   }
 
-  /** From now on looks at whoever connects to this server. */
-  watch(server: Server): void {
-    server.prependListener('connection', (socket: Socket) => this.#admit(socket));
+  /**
+   * From now on looks at whoever connects to this server, which hears only of those who may.
+   * @param secure whether connections begin with a TLS handshake
+   */
+  watch(server: Server, secure = false): void {
+    const inside = server.listeners('connection') as ((socket: Socket) => void)[];
+    server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+      if (this.#admits(socket, secure)) for (const hear of inside) hear.call(server, socket);
+      else socket.destroy();
+    });
   }
 
   /** A whole message has come over a connection: no stranger any more. */
@@ -96,15 +106,21 @@ export class Doorkeeper {
     for (const { socket } of this.#guests.values()) socket.destroy();
   }
 
-  #admit(socket: Socket): void {
+  #admits(socket: Socket, secure: boolean): boolean {
     const name = sourceOf(socket.remoteAddress ?? '');
     const source = this.#sources.get(name) ?? newSource(name);
-    if (source.guests.size >= this.#mostOfOne) return void socket.destroy();
-    if (this.#guests.size >= this.#most && !this.#makeRoom('unknown')) return void socket.destroy();
+    if (source.guests.size >= this.#mostOfOne) return false;
+    if (secure && !this.#handshakes.begin(name, source.guests.size > source.unknown.size)) return false;
+    if (this.#guests.size >= this.#most && !this.#makeRoom('unknown')) return false;
     if (this.#strangers >= MOST_STRANGERS) this.#makeRoom('strangers');
+    this.#receive(socket, source);
+    return true;
+  }
+
+  #receive(socket: Socket, source: Source): void {
     const patience = setTimeout(() => socket.destroy(), this.#patienceMs);
     const guest: Guest = { socket, place: nameOf(socket), source, patience, unread: 0, unsent: 0 };
-    this.#sources.set(name, source);
+    this.#sources.set(source.name, source);
     this.#guests.set(guest.place, guest);
     source.guests.add(guest);
     source.strangers.add(guest);

@@ -35,7 +35,7 @@ export class StreamCarrier implements Carrier {
     this.#ears = ears;
     this.#door = door;
     this.#server = door.createServer(socket => this.#accepted(socket));
-    ears.doorkeeper.watch(this.#server);
+    ears.doorkeeper.watch(this.#server, this.transport === 'tls');
   }
 
   reaches(address: string): boolean {

@@ -55,7 +55,7 @@ export class WebSocketCarrier implements Carrier {
     this.port = port;
     this.#ears = ears;
     this.#server = serverFor(certificates);
-    ears.doorkeeper.watch(this.#server);
+    ears.doorkeeper.watch(this.#server, this.transport === 'wss');
     const bounds = { maxPayload: LIMITS.message, perMessageDeflate: false, autoPong: false, ...PIECES };
     this.#upgrades = new WebSocketServer({ noServer: true, ...bounds, handleProtocols: () => SUBPROTOCOL });
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));

@@ -101,6 +101,18 @@ engineSuite('it floods a server of its own', 'sip: handshakes and browsers that 
     assert(open() > MOST_STRANGERS / 2, `${open()} are left`);
   });
 
+  it('of one address two hundred handshakes begin at once and no more, over TLS and secure WebSocket together', async () => {
+    await start();
+    const early = await tlsPhone();
+    await answers(early);
+    for (let at = 0; at < 300; at++) begin(portOf(at % 2 === 0 ? 'tls' : 'wss'), hello, '127.0.0.9');
+    const ended = (): number => flood.filter(socket => socket.destroyed).length;
+    await eventually('the end of those that are too many', ended, count => count >= 80);
+    const plain = await WsPeer.open(portOf('ws'), undefined, '127.0.0.9');
+    for (const phone of [plain, await tlsPhone(), await WsPeer.open(portOf('wss'), ca), early]) await answers(phone);
+    assert(ended() <= 100, `${ended()} were refused`);
+  });
+
   it('a handshake that stands still or comes byte by byte ends its connection in time', async () => {
     await start({ timers: SHORT });
     const said: [port: number, text: Buffer | string][] = [
