@@ -7,6 +7,8 @@ import { EslReader } from './reader.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 const maxUnread = 16 * 1024 * 1024;
+/** Before the password everything is refused in a few words. */
+const maxUnreadByStrangers = 64 * 1024;
 const maxWaiting = 1000;
 
 /** What the media server offers to every connection. */
@@ -100,7 +102,7 @@ export class EslConnection {
     if (text === '' || this.#closed || !this.#socket.writable) return;
     this.#gather();
     this.#socket.write(text);
-    if (this.#socket.writableLength > maxUnread) this.destroy();
+    if (this.#socket.writableLength > (this.authenticated ? maxUnread : maxUnreadByStrangers)) this.destroy();
   }
 
   /** What is written in one turn, a reply and its events, leaves as one segment. */

@@ -21,6 +21,8 @@ const defaultLimits: ReaderLimits = { headerBytes: 64 * 1024, bodyBytes: 1024 * 
  */
 export class EslReader {
   #buffer: Buffer = Buffer.alloc(0);
+  /** Has room behind what is in it, so that a slow writer costs neither quadratic time nor an object for every byte. */
+  #store: Buffer = Buffer.alloc(0);
   #scanned = 0;
   #head: { message: Omit<EslMessage, 'body'>; bodyBytes: number } | null = null;
   readonly #limits: ReaderLimits;
@@ -34,10 +36,24 @@ export class EslReader {
    * @throws Error when a message is larger than the limits; the connection is of no use after that.
    */
   push(chunk: Buffer): EslMessage[] {
-    this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
+    this.#append(chunk);
     const messages: EslMessage[] = [];
     for (let message = this.#next(); message; message = this.#next()) messages.push(message);
     return messages;
+  }
+
+  #append(chunk: Buffer): void {
+    const held = this.#buffer.length;
+    if (held === 0) {
+      this.#buffer = this.#store = chunk;
+      return;
+    }
+    let start = this.#buffer.byteOffset - this.#store.byteOffset;
+    if (start + held + chunk.length > this.#store.length) {
+      this.#store = Buffer.concat([this.#buffer, chunk], 2 * (held + chunk.length));
+      start = 0;
+    } else chunk.copy(this.#store, start + held);
+    this.#buffer = this.#store.subarray(start, start + held + chunk.length);
   }
 
   #next(): EslMessage | null {

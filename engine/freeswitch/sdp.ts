@@ -126,9 +126,13 @@ function isPayloadType(number: number): boolean {
   return Number.isInteger(number) && number >= 0 && number <= 127;
 }
 
+/** To groups and broadcasts we do not speak: whoever asks for it wants others to be flooded. Their address stays empty. */
+const isGroup = (address: string): boolean => /^(22[4-9]|2[3-9]\d)\.|^ff[0-9a-f]{2}:/i.test(address);
+
 function setAddress(target: { address: string | null }, value: string): void {
   const [, family, address = ''] = /^IN (IP[46]) ([0-9A-Za-z.:-]{1,255})/.exec(value.trim()) ?? [];
-  if (family === 'IP4' && !address.includes(':')) target.address = address;
+  if (isGroup(address)) target.address = '';
+  else if (family === 'IP4' && !address.includes(':')) target.address = address;
   else if (family === 'IP6' && isIPv6(address)) target.address = new SocketAddress({ address, family: 'ipv6' }).address;
 }
 

@@ -58,6 +58,9 @@ interface Layer {
   instead: boolean;
 }
 
+/** Between two keys that are pressed towards a party. */
+const digitGapMs = 100;
+
 interface Waiter {
   target: number;
   resolve: () => void;
@@ -235,7 +238,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
    * Presses keys towards the party: `0-9 * # A-D`, `w` and `W` wait 0.5 and 1 s. Default 100 ms each and 100 ms between
    * them. Resolves when all have been sent, or the leg is closed.
    */
-  sendDigits(digits: string, durationMs = 100, gapMs = 100): Promise<void> {
+  sendDigits(digits: string, durationMs = 100, gapMs = digitGapMs): Promise<void> {
     if (this.#closed) return Promise.resolve();
     const sender = this.#sender.digits;
     sender.push(digits, durationMs, gapMs);
@@ -350,7 +353,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   #pressed(digit: Digit): void {
     const peer = this.#peer;
-    if (peer) void peer.sendDigits(digit.digit, (digit.duration_samples * 1000) / sampleRate);
+    if (peer) peer.#sender.digits.push(digit.digit, (digit.duration_samples * 1000) / sampleRate, digitGapMs);
     this.emit('digit', digit);
   }
 

@@ -15,6 +15,13 @@ const maxPayload = 1600;
 /** What one packet says; every leg puts it in order before the next comes. */
 const decoded = new Int16Array(2 * maxPayload);
 const relatchTicks = 50;
+/** After so many packets, a second of speech, it is known who the party is. */
+const settledPackets = 50;
+/**
+ * Packets of audio that are decoded: so many a tick on average, which is one every 2.5 ms, and so many at once, which have waited
+ * while the process stood still. Decoding costs far more than receiving.
+ */
+const pace = { tick: 8, atOnce: 400 };
 const comfortNoise = 13;
 /** A spacing that is this far off is a new talkspurt of a sender that does not count silence. */
 const longestPauseMs = 1000;
@@ -38,8 +45,9 @@ export interface ReceivedCounts {
 
 /**
  * The receiving half of a leg: from datagrams to ordered audio and digits. The first packet decides which source is
- * the party's (symmetric RTP, RFC 4961); another source is believed only when it is the signalled one or after a second of
- * silence, so that a stranger cannot take the stream over.
+ * the party's (symmetric RTP, RFC 4961). Another source is believed only when it is the signalled one, or after a second of
+ * silence, and once the party is known only when its address or its stream is still the same: a NAT may give it another port, a
+ * phone another network, but a stranger cannot take the stream over while the party says nothing.
  */
 export class RtpReceiver {
   readonly counts: ReceivedCounts = { packets: 0, media: 0, digits: 0, noise: 0, skipped: 0, bytes: 0, mediaBytes: 0 };
@@ -48,13 +56,16 @@ export class RtpReceiver {
   source: Source | null = null;
   /** Tick of the last packet that was believed. */
   lastTick: number;
+  /** Packets since the source was chosen. */
+  #fromSource = 0;
+  #allowed = pace.atOnce;
   /** When the first audio came, milliseconds since the epoch; 0 before that. */
   firstAudioAt = 0;
   /** Interarrival jitter in milliseconds (RFC 3550 section 6.4.1). */
   interarrivalJitter = 0;
   /** Stream identifier of the last packet, for RTCP. */
   ssrc: number | null = null;
-  readonly #clock: MediaClock;
+  readonly #clock: Pick<MediaClock, 'now'>;
   readonly #onFirst: () => void;
   readonly #digits: DigitReceiver;
   readonly #header = emptyHeader();
@@ -67,7 +78,7 @@ export class RtpReceiver {
   /** A number from the start, so that a new one needs no place of its own. */
   #transit = NaN;
 
-  constructor(clock: MediaClock, memory: LegMemory, onDigit: (digit: Digit) => void, onFirst: () => void) {
+  constructor(clock: Pick<MediaClock, 'now'>, memory: LegMemory, onDigit: (digit: Digit) => void, onFirst: () => void) {
     this.#clock = clock;
     this.jitter = new JitterBuffer(memory);
     this.#digits = new DigitReceiver(({ digit, duration_samples }) =>
@@ -103,6 +114,7 @@ export class RtpReceiver {
 
   /** To be called at every tick. */
   tick(): void {
+    this.#allowed = Math.min(pace.atOnce, this.#allowed + pace.tick);
     this.#digits.tick(this.#clock.now);
   }
 
@@ -118,7 +130,7 @@ export class RtpReceiver {
     const { payloadType, payloadStart, payloadEnd, timestamp } = this.#header;
     const codec = this.#codecOf(payloadType);
     const count = payloadEnd - payloadStart;
-    if (codec !== null && count > 0 && count <= maxPayload) this.#audio(bytes, codec);
+    if (codec !== null && count > 0 && count <= maxPayload && this.#allowed > 0) this.#audio(bytes, codec);
     else if (payloadType === this.#remote?.telephoneEvent) this.#event(bytes, payloadStart, payloadEnd, timestamp);
     else if (payloadType === comfortNoise) this.#noise();
     else this.counts.skipped += 1;
@@ -126,12 +138,20 @@ export class RtpReceiver {
 
   #audio(bytes: Buffer, codec: CodecName): void {
     const { payloadStart, payloadEnd, sequence, ssrc } = this.#header;
+    this.#allowed -= 1;
     this.counts.media += 1;
     this.counts.mediaBytes += payloadEnd - payloadStart;
+    const count = this.#decoder(codec).decode(bytes, payloadStart, payloadEnd, decoded);
+    if (count === 0) return this.#unreadable();
     const timestamp = this.#time.at(this.#header.timestamp);
     this.#arrived(timestamp);
-    const count = this.#decoder(codec).decode(bytes, payloadStart, payloadEnd, decoded);
     if (!this.jitter.push(sequence, timestamp, ssrc, decoded, count)) this.counts.skipped += 1;
+  }
+
+  /** It came, but there is nothing to be heard in it. */
+  #unreadable(): void {
+    this.jitter.note(this.#header.sequence);
+    this.counts.skipped += 1;
   }
 
   #decoder(codec: CodecName): Decoder {
@@ -176,17 +196,28 @@ export class RtpReceiver {
 
   #believe(from: RemoteInfo, authentic: boolean): boolean {
     const source = this.source;
-    if (source?.address === from.address && source.port === from.port) return true;
+    if (source?.address === from.address && source.port === from.port) {
+      this.#fromSource += 1;
+      return true;
+    }
     const signalled = from.address === this.#remote?.address && from.port === this.#remote.port;
-    if (source && !authentic && !signalled && this.#clock.now - this.lastTick < relatchTicks) return false;
+    if (source && !authentic && !signalled && !this.#mayBe(from, source)) return false;
     this.source = { address: from.address, port: from.port };
+    this.#fromSource = 1;
     return true;
+  }
+
+  /** Whether a packet from elsewhere may be the party's, which has fallen silent. */
+  #mayBe(from: RemoteInfo, source: Source): boolean {
+    if (this.#clock.now - this.lastTick < relatchTicks) return false;
+    const known = this.#fromSource > settledPackets;
+    return !known || from.address === source.address || this.#header.ssrc === this.ssrc;
   }
 
   #newStream(ssrc: number): void {
     if (this.ssrc === null) this.#onFirst();
     else this.#digits.restart();
-    this.#decoders.clear();
+    for (const decoder of this.#decoders.values()) decoder.restart();
     this.#time.restart();
     this.ssrc = ssrc;
   }

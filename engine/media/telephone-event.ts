@@ -5,6 +5,8 @@ const keys = '0123456789*#ABCD';
 const lostEndTicks = 10;
 const forgetTicks = 50;
 const longest = 0xffff;
+/** Keys that are told: 25 a second, twice as many as the fastest dialler presses (40 ms and 40 ms), and so many at once. */
+const pace = { ticks: 2, atOnce: 50 };
 
 /** A key that was pressed and let go; duration in ticks of the stream's clock, 8 kHz behind the receiver. */
 export interface Digit {
@@ -25,13 +27,14 @@ interface Press {
 
 /**
  * Gives one digit per key press, at its end, however its packets are repeated, reordered or lost (RFC 4733 §2.5). A
- * press whose end never comes ends after 200 ms without a packet.
+ * press whose end never comes ends after 200 ms without a packet. Whoever presses faster than anything can dial is not heard.
  */
 export class DigitReceiver {
   readonly #onDigit: (digit: Digit) => void;
   #press: Press | null = null;
   #lastTimestamp: number | null = null;
   #lastTick = 0;
+  #allowed = pace.atOnce;
 
   constructor(onDigit: (digit: Digit) => void) {
     this.#onDigit = onDigit;
@@ -51,6 +54,7 @@ export class DigitReceiver {
 
   /** To be called at every tick, to notice a press whose end was lost. */
   tick(now: number): void {
+    if (now % pace.ticks === 0) this.#allowed = Math.min(pace.atOnce, this.#allowed + 1);
     if (this.#press && now - this.#press.lastTick >= lostEndTicks) this.#finish();
   }
 
@@ -84,7 +88,10 @@ export class DigitReceiver {
   #finish(): void {
     const press = this.#press;
     this.#press = null;
-    if (press) this.#onDigit({ digit: keys.charAt(press.event), duration_samples: press.before + press.duration });
+    if (press && this.#allowed > 0) {
+      this.#allowed -= 1;
+      this.#onDigit({ digit: keys.charAt(press.event), duration_samples: press.before + press.duration });
+    }
   }
 }
 

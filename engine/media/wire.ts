@@ -38,8 +38,9 @@ export class Wire {
   constructor(rtp: RtpSocket, readers: WireReaders) {
     this.#rtp = rtp;
     this.#readers = readers;
-    rtp.socket.on('message', (bytes, from) => this.#take(bytes, plain(from)));
-    rtp.rtcp?.on('message', (bytes, from) => this.#control(bytes, plain(from)));
+    // Nobody can be answered on port 0, which a forged packet may name: sending there is refused with an exception.
+    rtp.socket.on('message', (bytes, from) => from.port > 0 && this.#take(bytes, plain(from)));
+    rtp.rtcp?.on('message', (bytes, from) => from.port > 0 && this.#control(bytes, plain(from)));
     rtp.rtcp?.on('error', noop); // control packets are a courtesy; media goes on
   }
 

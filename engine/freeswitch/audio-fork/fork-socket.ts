@@ -6,6 +6,8 @@ const subprotocol = 'audio.drachtio.org';
 const handshakeMs = 5000;
 const closeMs = 3000;
 const maxFrame = 16 * 1024 * 1024;
+/** Whoever lets more wait unread, audio apart, is cut off. */
+const maxUnread = 16 * 1024 * 1024;
 
 /** How a fork proves itself and what it forgives, from the channel's variables (protocol page §10, connection). */
 export interface ForkSocketOptions {
@@ -53,9 +55,11 @@ export class ForkSocket {
     return this.#socket?.bufferedAmount ?? 0;
   }
 
-  /** Sends a text frame, or a binary one; nothing unless open. */
+  /** Sends a text frame, or a binary one; nothing unless open. A far end that never reads loses the connection. */
   send(data: string | Buffer): void {
-    if (this.isOpen) this.#socket?.send(data);
+    if (!this.isOpen) return;
+    this.#socket?.send(data);
+    if (this.backlog > maxUnread) this.#socket?.terminate();
   }
 
   /** Reads nothing more until `resume`. */

@@ -10,15 +10,30 @@ export type ForkMessage =
 const told = new Set(['transcription', 'transfer', 'disconnect', 'error']);
 const maxEvent = 1024 * 1024;
 const maxMark = 1024;
+/** The name of a sound, the only thing in a message that may be long. */
+const sound = '"audioContent"';
 
 /** Reads a text frame (protocol page §10, from the application). Null for what is to be ignored. */
 export function readMessage(text: string): ForkMessage | null {
-  let message: unknown;
   try {
-    message = JSON.parse(text);
+    return isShort(text) ? read(JSON.parse(text)) : null;
   } catch {
-    return null; // whatever is no JSON is ignored
+    return null; // whatever is no JSON, or nested too deep to be written again, is ignored
   }
+}
+
+/** Millions of brackets would take seconds to read, in which nobody hears anything. */
+function isShort(text: string): boolean {
+  return text.length - soundLength(text) <= maxEvent;
+}
+
+function soundLength(text: string): number {
+  const named = text.indexOf(sound);
+  const from = text.indexOf('"', named + sound.length);
+  return named < 0 || from < 0 ? 0 : Math.max(0, text.indexOf('"', from + 1) - from);
+}
+
+function read(message: unknown): ForkMessage | null {
   const { type, data } = Object(message) as { type?: unknown; data?: unknown };
   if (type === 'playAudio') return playMessage(data);
   if (type === 'killAudio') return { kind: 'kill' };

@@ -7,6 +7,8 @@ export interface Decoder {
    * `samples` has room for 200 ms.
    */
   decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number;
+  /** Forgets what came before: another stream begins. */
+  restart(): void;
 }
 
 /** The other direction. */

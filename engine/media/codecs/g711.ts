@@ -88,6 +88,7 @@ function g711<Name extends Law>(name: Name, payloadType: number): AudioCodec<Nam
         decode(name, bytes, from, to - from, samples);
         return to - from;
       },
+      restart: () => undefined, // every byte speaks for itself
     }),
     openEncoder: () => ({
       encode: (samples, from, count, bytes, to) => {

@@ -22,9 +22,15 @@ const higherLevel = 564;
 
 /** G.722 at 64 kbit/s: bytes to samples at 16 kHz, two a byte. */
 export class G722Decoder implements Decoder {
-  readonly #lower = new Band(lowerBand);
-  readonly #higher = new Band(higherBand);
+  #lower = new Band(lowerBand);
+  #higher = new Band(higherBand);
   readonly #history = new Int32Array(span);
+
+  restart(): void {
+    this.#lower = new Band(lowerBand);
+    this.#higher = new Band(higherBand);
+    this.#history.fill(0);
+  }
 
   /** Writes two samples for every byte of `[from, to)` to the start of `samples`. */
   decode(bytes: Uint8Array, from: number, to: number, samples: Int16Array): number {

@@ -17,12 +17,17 @@ class WideDecoder implements Decoder {
     try {
       pcm = this.#opus.decode(bytes.subarray(from, to));
     } catch {
-      return 0; // no Opus packet; counted as skipped
+      return 0; // no Opus packet
     }
     const count = Math.min(pcm.byteLength >> 1, samples.length);
     const view = new DataView(pcm.buffer, pcm.byteOffset, pcm.byteLength);
     for (let i = 0; i < count; i++) samples[i] = view.getInt16(2 * i, true);
     return count;
+  }
+
+  /** Not made anew: a party may begin a stream a thousand times a second, and its memory is not seen by the garbage collector. */
+  restart(): void {
+    this.#opus.reset();
   }
 }
 

@@ -24,11 +24,16 @@ export function codecNamed(name: CodecName): (typeof codecs)[number] {
 export function decoderAt(name: CodecName, rate: number): Decoder {
   const codec = codecNamed(name);
   const decoder = codec.openDecoder();
-  return codec.rate === rate ? decoder : resampled(decoder, new StreamResampler(codec.rate, rate));
+  return codec.rate === rate ? decoder : resampled(decoder, () => new StreamResampler(codec.rate, rate));
 }
 
-function resampled(decoder: Decoder, resampler: StreamResampler): Decoder {
+function resampled(decoder: Decoder, newResampler: () => StreamResampler): Decoder {
+  let resampler = newResampler();
   return {
+    restart: () => {
+      decoder.restart();
+      resampler = newResampler();
+    },
     decode: (bytes, from, to, samples) => {
       const count = decoder.decode(bytes, from, to, samples);
       const brought = resampler.push(samples.subarray(0, count));

@@ -3,6 +3,8 @@ import { createCipheriv } from 'node:crypto';
 
 const block = 16;
 const maxBlocks = 128;
+/** Bytes of the longest packet that can be encrypted; no codec needs nearly as many. */
+export const longestPacket = block * maxBlocks;
 
 /** AES in counter mode (RFC 3711 section 4.1.1), with one cipher and one counter buffer for all packets of a stream. */
 export class Keystream {
@@ -16,7 +18,7 @@ export class Keystream {
     this.#salt = salt;
   }
 
-  /** Encrypts or decrypts `[from, to)` of a packet in place, at most 2048 bytes. `index`: the packet's, 48 bits. */
+  /** Encrypts or decrypts `[from, to)` of a packet in place, at most `longestPacket` bytes. `index`: the packet's, 48 bits. */
   apply(bytes: Buffer, from: number, to: number, ssrc: number, index: number): void {
     const blocks = Math.ceil((to - from) / block);
     if (blocks === 0) return;

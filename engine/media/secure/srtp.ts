@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { rtpHeaderLength } from '../rtp.ts';
-import { Keystream } from './keystream.ts';
+import { Keystream, longestPacket } from './keystream.ts';
 import { ReplayWindow } from './replay-window.ts';
 import type { MasterKey } from './srtp-keys.ts';
 import { sessionKeys, suites } from './srtp-keys.ts';
@@ -84,7 +84,7 @@ export class SrtpReceiver {
   rtp(packet: Buffer): number | null {
     const length = packet.length - this.#tagBytes;
     const header = packet.length < 12 ? Infinity : rtpHeaderLength(packet);
-    if (header > length) return null;
+    if (header > length || length > longestPacket) return null;
     const ssrc = packet.readUInt32BE(8);
     const stream = this.#streams.get(ssrc) ?? new ReplayWindow();
     const index = indexOf(packet.readUInt16BE(2), stream.highest);
@@ -101,7 +101,7 @@ export class SrtpReceiver {
   rtcp(packet: Buffer): number | null {
     const authentic = packet.length - rtcpTag;
     const length = authentic - rtcpIndex;
-    if (length < rtcpHeader) return null;
+    if (length < rtcpHeader || length > longestPacket) return null;
     const mac = createHmac('sha1', this.#rtcpKey).update(packet.subarray(0, authentic)).digest();
     if (!timingSafeEqual(mac.subarray(0, rtcpTag), packet.subarray(authentic))) return null;
     const ssrc = packet.readUInt32BE(4);

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { EslHost } from '../../../../engine/esl/connection.ts';
+import { EslConnection } from '../../../../engine/esl/connection.ts';
 import { InboundServer } from '../../../../engine/esl/inbound.ts';
 
 /** A raw client that collects what the server writes. */
@@ -128,5 +129,21 @@ describe('inbound event socket', () => {
     await login();
     client.socket.write(Buffer.alloc(200_000, 'a'));
     await client.until(() => client.closed);
+  });
+
+  it('cuts off a stranger that asks without end and never reads what it is answered', async () => {
+    let worst = 0;
+    const listening = createServer(socket => {
+      new EslConnection(socket, { host, authenticate: () => false });
+      socket.on('data', () => (worst = Math.max(worst, socket.writableLength)));
+    });
+    await new Promise<void>(resolve => listening.listen(0, '127.0.0.1', resolve));
+    const asking = connect((listening.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+    asking.pause();
+    while (!asking.destroyed && worst < 4e6)
+      await new Promise(resolve => asking.write('x\n\n'.repeat(20_000), resolve));
+    listening.close();
+    asking.destroy();
+    assert.ok(worst < 100_000, `${worst} bytes`);
   });
 });

@@ -47,6 +47,16 @@ describe('event socket reader', () => {
     assert.throws(() => new EslReader().push(Buffer.from('sendmsg\ncontent-length: -1\n\n')));
   });
 
+  it('is not slowed down by a client that sends a long body byte by byte', () => {
+    const reader = new EslReader();
+    const body = Buffer.alloc(300_000, 'é');
+    reader.push(Buffer.from(`sendmsg\ncontent-length: ${body.length}\n\n`));
+    const began = performance.now();
+    const messages = [...body].flatMap((_, at) => reader.push(body.subarray(at, at + 1)));
+    assert.equal(messages[0]?.body, body.toString());
+    assert.ok(performance.now() - began < 2000);
+  });
+
   it('survives any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), bytes => {

@@ -1,6 +1,10 @@
 import { strict as assert } from 'node:assert';
+import { EventEmitter, once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
+import { WebSocketServer } from 'ws';
 import { parseNamed, parseStart, splitCommand } from '../../../../engine/freeswitch/audio-fork/arguments.ts';
+import { ForkSocket } from '../../../../engine/freeswitch/audio-fork/fork-socket.ts';
 import { readMessage } from '../../../../engine/freeswitch/audio-fork/messages.ts';
 import { SampleQueue } from '../../../../engine/freeswitch/audio-fork/sample-queue.ts';
 import { StreamedVoice } from '../../../../engine/freeswitch/audio-fork/streamed-voice.ts';
@@ -91,6 +95,57 @@ describe('text frames of the far end', () => {
     assert.equal(readMessage(`{"type":"error","data":"${'x'.repeat(1024 * 1024)}"}`), null);
     assert.deepEqual(readMessage('{"type":5}'), { kind: 'event', name: 'json', body: '{"type":5}' });
     assert.deepEqual(readMessage('null'), { kind: 'event', name: 'json', body: 'null' });
+  });
+
+  it('are ignored when they are nested too deep to be told', () => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    assert.equal(readMessage(`{"type":"transcription","data":${deep}}`), null);
+    assert.equal(readMessage(`{"a":${deep}}`), null);
+  });
+
+  it('may hold a long sound, and nothing else that is long', () => {
+    const audio = Buffer.alloc(6 * 1024 * 1024, 7)
+      .toString('base64')
+      .replaceAll('/', '\\/');
+    const play = readMessage(`{"type":"playAudio","data":{"audioContentType":"raw","audioContent":"${audio}"}}`);
+    assert.equal(play?.kind, 'play');
+    const began = performance.now();
+    const many = `[${'[],'.repeat(5_000_000)}[]]`;
+    for (const text of [
+      `{"data":${many}}`,
+      `{"audioContent":${many},"a":"b"}`,
+      `{"a":"audioContent","b":${many},"c":"d"}`,
+    ])
+      assert.equal(readMessage(text), null);
+    assert.ok(performance.now() - began < 500);
+  });
+});
+
+describe('the connection of a fork', () => {
+  it('is given up when the far end never reads what it is sent', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    server.on('connection', socket => socket.pause());
+    await once(server, 'listening');
+    let [closed, most] = [false, 0];
+    const options = { credentials: null, allowSelfSigned: false, allowExpired: false, skipHostnameCheck: false };
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const told = new EventEmitter();
+    const fork = new ForkSocket(url, options, {
+      opened: () => told.emit('open'),
+      text: () => undefined,
+      audio: () => undefined,
+      closed: () => (closed = true),
+      failed: reason => told.emit('error', new Error(reason)),
+    });
+    await once(told, 'open');
+    for (let sent = 0; sent < 64 && !closed; sent++) {
+      fork.send('x'.repeat(1024 * 1024));
+      most = Math.max(most, fork.backlog);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    for (const one of server.clients) one.terminate();
+    server.close();
+    assert.ok(closed && most < 18 * 1024 * 1024, `${most} bytes`);
   });
 });
 

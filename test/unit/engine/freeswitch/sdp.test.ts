@@ -91,6 +91,21 @@ describe('session descriptions of the media server', () => {
     assert.equal(audio?.audio.direction, 'inactive');
   });
 
+  for (const address of [
+    'IP4 224.2.1.1/127',
+    'IP4 239.255.255.250',
+    'IP4 255.255.255.255',
+    'IP6 ff02::1',
+    'IP6 FF0E::101',
+  ])
+    it(`sends nothing to many at once: refuses ${address}`, () => {
+      const line = ['m=audio 4000 RTP/AVP 0', `c=IN ${address}`];
+      assert.equal(negotiate(offer(...line)).audio, null);
+      const elsewhere = offer(line[0] ?? '').replace('c=IN IP4 192.0.2.1', `c=IN ${address}`);
+      assert.equal(negotiate(elsewhere).audio, null);
+      assert.ok(negotiate(elsewhere.replace('RTP/AVP 0', 'RTP/AVP 0\r\nc=IN IP4 192.0.2.7')).audio);
+    });
+
   it('takes IPv6 for IPv6, however it is written, and answers in it', () => {
     const text = offer('m=audio 4000 RTP/AVP 0', 'c=IN IP6 2001:DB8:0::00a1');
     assert.equal(negotiate(text).audio?.audio.address, '2001:db8::a1');

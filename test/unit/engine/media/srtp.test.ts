@@ -72,6 +72,20 @@ describe('SRTP', () => {
     }
   });
 
+  it('drops a packet that is longer than any codec makes, however well it proves itself', () => {
+    const receiver = new SrtpReceiver({ suite, key, salt });
+    for (const [sequence, bytes] of [1990, 2100, 60_000].entries()) {
+      const packet = rtp(sequence + 1, bytes);
+      const opened = open(
+        receiver,
+        new SrtpSession(theirs).encrypt(packet.subarray(12), RtpHeader.deSerialize(packet)),
+      );
+      assert.equal(opened?.equals(packet) ?? false, bytes < 2000, `${bytes}`);
+    }
+    const long = Buffer.concat([report, ...Array.from({ length: 100 }, () => report)]);
+    assert.equal(receiver.rtcp(new SrtcpSession(theirs).encrypt(long)), null);
+  });
+
   for (const [name, tag] of [
     ['AES_CM_128_HMAC_SHA1_80', 10],
     ['AES_CM_128_HMAC_SHA1_32', 4],
