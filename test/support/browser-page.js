@@ -48,6 +48,8 @@ const listen = async track => {
 
 let ua;
 let session;
+/** That on hold while another one is consulted. */
+let first;
 
 const take = ({ session: one }) => {
   session = one;
@@ -81,6 +83,17 @@ window.phone = {
   refer: target =>
     new Promise((done, fail) =>
       session.refer(target, { eventHandlers: { accepted: done, failed: fail, requestFailed: fail } }),
+    ),
+  async consult(target) {
+    await window.phone.hold();
+    first = session;
+    ua.call(target, options);
+  },
+  join: () =>
+    new Promise((done, fail) =>
+      first.refer(session.remote_identity.uri, {
+        ...{ replaces: session, eventHandlers: { accepted: done, failed: fail, requestFailed: fail } },
+      }),
     ),
   hangup: () => session.terminate(),
   stop: async () => {

@@ -91,6 +91,19 @@ export class BrowserPhone implements ForeignPhone {
     return this.#do('transferring', 'refer', target);
   }
 
+  /** Puts the call on hold and calls somebody else, who answers. */
+  async consult(target: string): Promise<void> {
+    await this.#do('calling another', 'consult', target);
+    await this.#do('an answer', 'until', 'confirmed');
+  }
+
+  /** Hands the call on hold to whom it consulted (REFER with Replaces), and is out of both. */
+  async join(): Promise<void> {
+    await this.#do('joining the two', 'join');
+    await this.ended();
+    await this.ended();
+  }
+
   async hangup(): Promise<void> {
     await this.#do('hanging up', 'hangup');
     await this.ended();
