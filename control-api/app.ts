@@ -24,13 +24,13 @@ import { Idempotency } from './http/idempotency.ts';
 import { RateLimits } from './http/rate-limits.ts';
 import { createServer as createHttpSide } from './http/server.ts';
 import { startCarrierHealth } from './jobs/carrier-health.ts';
-import { startDeliveryExpiry } from './jobs/delivery-expiry.ts';
-import { startFlowExpiry } from './jobs/flow-expiry.ts';
-import { startKeyExpiry } from './jobs/key-expiry.ts';
-import { startRagIngestion } from './jobs/rag-ingestion.ts';
+import { deliverySweep } from './jobs/delivery-expiry.ts';
+import { flowSweep } from './jobs/flow-expiry.ts';
+import { keySweep } from './jobs/key-expiry.ts';
+import { ragSweep } from './jobs/rag-ingestion.ts';
 import { numberSweep } from './jobs/number-releases.ts';
 import { startNumberRenewal } from './jobs/number-renewal.ts';
-import { startTopUp } from './jobs/top-up.ts';
+import { topUpSweep } from './jobs/top-up.ts';
 import { startAccountJobs } from './jobs/accounts.ts';
 import { MailDelivery } from './jobs/mail-delivery.ts';
 import { recordingSweep } from './jobs/recording-files.ts';
@@ -176,22 +176,18 @@ export const startApp = async (config: Config, log: Log): Promise<App> => {
   });
   const streams = new MediaStreams(server, context);
   streams.start();
+  const jobs = [startAccountJobs(context), startNumberRenewal(context), startCarrierHealth(db, redis, log)];
   const sweeps = [
-    startFlowExpiry(db, log),
-    startKeyExpiry(db, log),
-    startDeliveryExpiry(db, log),
-    startRagIngestion(db, log),
-    startAccountJobs(context),
+    ...[context.recordingFiles, context.storedFiles, context.numberReleases, ragSweep(db, log), topUpSweep(db, log)],
+    ...[flowSweep(db, log), keySweep(db, log), deliverySweep(db, log)],
   ];
-  const jobs = [...sweeps, startNumberRenewal(context), startTopUp(db, log), startCarrierHealth(db, redis, log)];
+  for (const sweep of sweeps) sweep.start();
   mail.start();
-  const lookedAfter = [context.recordingFiles, context.storedFiles, context.numberReleases];
-  for (const sweep of lookedAfter) sweep.start();
   open(createHttpSide(routes, context, openApiDocument));
   const stop = async (): Promise<void> => {
     for (const job of jobs) job.stop();
     streams.stop();
-    for (const sweep of lookedAfter) await sweep.stop();
+    await Promise.all(sweeps.map(sweep => sweep.stop()));
     await mail.stop();
     await events.stop();
     await closeServer(server);

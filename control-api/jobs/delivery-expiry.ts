@@ -1,5 +1,6 @@
 import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
+import { Sweep } from './sweep.ts';
 
 const DAY_MS = 86_400_000;
 /** How long deliveries that arrived can be looked up. */
@@ -23,15 +24,11 @@ export const removeOldDeliveries = async (db: Db): Promise<number> => {
   }
 };
 
-/** Removes old deliveries, now and every day. */
-export const startDeliveryExpiry = (db: Db, log: Log): { stop(): void } => {
-  const sweep = (): void => {
-    removeOldDeliveries(db)
-      .then(removed => removed > 0 && log.info({ removed }, 'old webhook deliveries removed'))
-      // The next day tries again; nothing depends on it meanwhile.
-      .catch((error: unknown) => log.warn({ err: error }, 'old webhook deliveries not swept'));
+/** Removes old deliveries, every day. */
+export const deliverySweep = (db: Db, log: Log): Sweep => {
+  const work = async (): Promise<void> => {
+    const removed = await removeOldDeliveries(db);
+    if (removed > 0) log.info({ removed }, 'old webhook deliveries removed');
   };
-  sweep();
-  const timer = setInterval(sweep, DAY_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return new Sweep(work, 'old webhook deliveries not swept', log, DAY_MS);
 };

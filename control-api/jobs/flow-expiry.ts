@@ -1,18 +1,13 @@
 import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
 import { removeExpiredFlows } from '../resources/flow-store.ts';
+import { Sweep } from './sweep.ts';
 
-const HOUR_MS = 3_600_000;
-
-/** Removes temporary flows whose day is over, now and every hour. */
-export const startFlowExpiry = (db: Db, log: Log): { stop(): void } => {
-  const sweep = (): void => {
-    removeExpiredFlows(db)
-      .then(removed => removed > 0 && log.info({ removed }, 'temporary flows expired'))
-      // The next hour tries again; nothing depends on it meanwhile.
-      .catch((error: unknown) => log.warn({ err: error }, 'temporary flows not swept'));
+/** Removes temporary flows whose day is over, every hour. */
+export const flowSweep = (db: Db, log: Log): Sweep => {
+  const work = async (): Promise<void> => {
+    const removed = await removeExpiredFlows(db);
+    if (removed > 0) log.info({ removed }, 'temporary flows expired');
   };
-  sweep();
-  const timer = setInterval(sweep, HOUR_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return new Sweep(work, 'temporary flows not swept', log);
 };

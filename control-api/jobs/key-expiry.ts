@@ -1,18 +1,13 @@
 import type { Log } from '#process/log';
 import type { Db } from '../db.ts';
 import { removeOldKeys } from '../http/idempotency.ts';
+import { Sweep } from './sweep.ts';
 
-const HOUR_MS = 3_600_000;
-
-/** Removes idempotency keys whose day is over, now and every hour. */
-export const startKeyExpiry = (db: Db, log: Log): { stop(): void } => {
-  const sweep = (): void => {
-    removeOldKeys(db)
-      .then(removed => removed > 0 && log.info({ removed }, 'idempotency keys expired'))
-      // The next hour tries again; an old key counts as absent meanwhile.
-      .catch((error: unknown) => log.warn({ err: error }, 'idempotency keys not swept'));
+/** Removes idempotency keys whose day is over, every hour; an old one counts as absent meanwhile. */
+export const keySweep = (db: Db, log: Log): Sweep => {
+  const work = async (): Promise<void> => {
+    const removed = await removeOldKeys(db);
+    if (removed > 0) log.info({ removed }, 'idempotency keys expired');
   };
-  sweep();
-  const timer = setInterval(sweep, HOUR_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return new Sweep(work, 'idempotency keys not swept', log);
 };

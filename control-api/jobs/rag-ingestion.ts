@@ -1,6 +1,7 @@
 import type { Log } from '#process/log';
 import { timestamp } from '#contract/time';
 import type { Db } from '../db.ts';
+import { Sweep } from './sweep.ts';
 
 const LOOK_MS = 1000;
 const REASON = 'This installation has no embedding provider, so documents cannot be made searchable.';
@@ -12,14 +13,11 @@ const ingestSources = (db: Db): Promise<number> =>
     .whereNull('tm_delete')
     .update({ status: 'error', status_message: REASON, tm_update: timestamp() });
 
-/** Looks after new sources of knowledge bases (contact-centre 27.2). */
-export const startRagIngestion = (db: Db, log: Log): { stop(): void } => {
-  const look = (): void => {
-    ingestSources(db)
-      .then(failed => failed > 0 && log.warn({ failed }, REASON))
-      // They still wait, and the next look finds them.
-      .catch((error: unknown) => log.warn({ err: error }, 'sources of knowledge bases not looked at'));
+/** Looks after new sources of knowledge bases (contact-centre 27.2); they wait until somebody has. */
+export const ragSweep = (db: Db, log: Log): Sweep => {
+  const work = async (): Promise<void> => {
+    const failed = await ingestSources(db);
+    if (failed > 0) log.warn({ failed }, REASON);
   };
-  const timer = setInterval(look, LOOK_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return new Sweep(work, 'sources of knowledge bases not looked at', log, LOOK_MS);
 };

@@ -3,8 +3,7 @@ import { fromDate } from '#contract/time';
 import { lockAccount, topUp } from '../billing/ledger.ts';
 import { queryOf } from '../billing/query.ts';
 import type { Db } from '../db.ts';
-
-const HOUR_MS = 3_600_000;
+import { Sweep } from './sweep.ts';
 
 /**
  * Gives every account its monthly tokens that are due (accounts-and-plumbing 14.5), each by itself: one that cannot be
@@ -31,15 +30,11 @@ export const topUpAccounts = async (db: Db, log: Log, now = new Date()): Promise
   return count;
 };
 
-/** Tops accounts up, now and every hour (31). */
-export const startTopUp = (db: Db, log: Log): { stop(): void } => {
-  const sweep = (): void => {
-    topUpAccounts(db, log)
-      .then(accounts => accounts > 0 && log.info({ accounts }, 'accounts got the tokens of their month'))
-      // The next hour tries again: an account that is due stays so.
-      .catch((error: unknown) => log.warn({ err: error }, 'accounts not topped up'));
+/** Tops accounts up, every hour (31); one that is due stays so until it was. */
+export const topUpSweep = (db: Db, log: Log): Sweep => {
+  const work = async (): Promise<void> => {
+    const accounts = await topUpAccounts(db, log);
+    if (accounts > 0) log.info({ accounts }, 'accounts got the tokens of their month');
   };
-  sweep();
-  const timer = setInterval(sweep, HOUR_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  return new Sweep(work, 'accounts not topped up', log);
 };

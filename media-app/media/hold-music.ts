@@ -1,6 +1,7 @@
 import { access, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';
+import { monoHeader } from '../recording/wav.ts';
 
 const RATE = 8000;
 const NOTE_MS = 400;
@@ -47,21 +48,9 @@ const compose = (): Float64Array => {
 /** Music on hold as a WAV file, 16 bit, mono, made to be looped. Of our own making, so it has no licence but ours. */
 export const holdMusicWav = (): Buffer => {
   const samples = compose();
-  const file = Buffer.alloc(44 + samples.length * 2);
-  file.write('RIFF', 0);
-  file.writeUInt32LE(file.length - 8, 4);
-  file.write('WAVEfmt ', 8);
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(RATE, 24);
-  file.writeUInt32LE(RATE * 2, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36);
-  file.writeUInt32LE(samples.length * 2, 40);
-  samples.forEach((sample, index) => file.writeInt16LE(Math.round(sample), 44 + index * 2));
-  return file;
+  const body = Buffer.alloc(samples.length * 2);
+  samples.forEach((sample, index) => body.writeInt16LE(Math.round(sample), index * 2));
+  return Buffer.concat([monoHeader(RATE, body.length), body]);
 };
 
 const exists = (file: string): Promise<boolean> =>
