@@ -91,7 +91,7 @@ const idsOf = async (api: TestApi): Promise<Map<string, string[]>> => {
  */
 export const fuzz = async (count: number, seed: number): Promise<FuzzResult> => {
   const api = await startTestApi();
-  const consumer = new Consumer(api.redisUrl, 'nobody');
+  const consumer = new Consumer(api.redisUrl);
   consumer.answer = ({ id }) => ({ command_id: id, ok: false, reason: 'STATE_INVALID', message: 'Not in a fuzz.' });
   const agent = new Agent({ keepAlive: true, maxSockets: BATCH });
   const result: FuzzResult = { statuses: {}, complaints: [] };

@@ -1,8 +1,7 @@
 import { strict as assert } from 'node:assert';
 import type { Conference } from '#contract/conference';
-import type { LiveRecord } from '#contract/events';
+import type { LiveResources } from '#contract/events';
 import { EMPTY_ID, newId } from '#contract/ids';
-import { keys, type LiveKind } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
 import { newDirectHash } from '../../control-api/auth/secrets.ts';
 import { endLeftovers } from '../../control-api/jobs/accounts.ts';
@@ -15,7 +14,6 @@ type Json = Record<string, unknown>;
 
 const words = { name: 'x', detail: '' };
 const QUEUE = { wait_flow_id: EMPTY_ID, wait_timeout: 0, service_timeout: 0 };
-const NODE = 'node-of-the-test';
 
 describe('what ends with an account (9.4)', function () {
   this.timeout(30_000);
@@ -23,19 +21,18 @@ describe('what ends with an account (9.4)', function () {
   let consumer: Consumer;
   let operator: { token: string };
   before(async () => {
-    consumer = new Consumer(api.redisUrl, NODE);
+    consumer = new Consumer(api.redisUrl);
     const agent = await addAgent(api, api.welcome.customer_id, 1);
     operator = { token: await tokenOf(api, agent.username, agent.password) };
   });
   after(() => consumer.close());
 
   /** Something of a customer that is up: its row, and its live record on a node. */
-  const up = async (kind: 'call' | 'conference', data: LiveRecord['data']): Promise<string> => {
+  const up = async <K extends 'call' | 'conference'>(kind: K, data: LiveResources[K]): Promise<string> => {
     const { id, customer_id } = data;
     const row = { id, customer_id, version: 1, data: JSON.stringify(data), tm_create: timestamp() };
     await api.database.db(`${kind}s`).insert(row);
-    const record = { kind, version: 1, owner: NODE, final: false, data, internal: {} } as LiveRecord<LiveKind>;
-    await consumer.redis.set(keys.live(kind, id), JSON.stringify(record));
+    await consumer.holds(kind, data);
     return id;
   };
   const callOf = (customer_id: string) => up('call', aCall(customer_id, { status: 'progressing' }));

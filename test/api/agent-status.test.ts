@@ -3,23 +3,16 @@ import { Redis } from 'ioredis';
 import { newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { apiOfTests } from '../support/api.ts';
 import { addAgent } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 
 describe('the status of an agent whom groupcalls ring', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let redis: Redis;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    redis = new Redis(api.redisUrl);
-  });
-  after(async () => {
-    redis.disconnect();
-    await api.stop();
-  });
+  before(() => void (redis = new Redis(api.redisUrl)));
+  after(() => redis.disconnect());
 
   /** A groupcall as media-app reports it to the stream. */
   class Ringing {

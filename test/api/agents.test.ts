@@ -1,19 +1,16 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 
 describe('agents and tags', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let superToken: string;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     superToken = await tokenOf(api, api.welcome.username, api.welcome.password);
   });
-  after(() => api.stop());
 
   let made = 0;
   const agentBody = (more: Json = {}): Json => ({

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { fromDate } from '#contract/time';
 import { deleteFrozen, expireUnverified, forgetSpent, startAccountJobs } from '../../control-api/jobs/accounts.ts';
-import { reasonOf, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer, type ApiRequest } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { Mailbox } from '../support/mailbox.ts';
 
@@ -11,15 +11,10 @@ const DAY_MS = 24 * HOUR_MS;
 const UNKNOWN = 'a'.repeat(64);
 
 describe('accounts: signup, verification, passwords, closing', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let mailbox: Mailbox;
   let made = 0;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    mailbox = new Mailbox(api.dataDir);
-  });
-  after(() => api.stop());
+  before(() => void (mailbox = new Mailbox(api.dataDir)));
 
   const freshEmail = (): string => `owner${++made}@example.org`;
   const post = (path: string, body: unknown, options: ApiRequest = {}): Promise<Answer> =>

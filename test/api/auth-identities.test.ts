@@ -5,20 +5,18 @@ import { signDelegateToken, signDirectToken, type Bound } from '../../control-ap
 import { directOperation, checkBound, DIRECT_OPERATIONS } from '../../control-api/http/direct-operations.ts';
 import { routes } from '../../control-api/routes.ts';
 import { newId } from '#contract/ids';
-import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer } from '../support/api.ts';
 
 const facts = (answer: Answer): unknown[] => [answer.status, reasonOf(answer)];
 const WIDGET_HASH = 'direct.00112233aabb';
 
 describe('identities: login, accesskey, direct and delegate tokens', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let admin: string;
   const other = newId();
   const widget = newId();
 
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     const { username, password } = api.welcome;
     const login = await api.request('POST', '/auth/login', { username, password }, { credentials: {} });
     admin = String(login.body['token']);
@@ -35,7 +33,6 @@ describe('identities: login, accesskey, direct and delegate tokens', () => {
     const direct = { resource_type: 'webchat_widget', resource_id: widget, hash: WIDGET_HASH };
     await db('directs').insert({ id: newId(), customer_id: other, ...direct, ...created });
   });
-  after(() => api.stop());
 
   const setStatus = (status: string) => api.database.db('customers').where({ id: other }).update({ status });
   const post = (path: string, body: unknown, token = ''): Promise<Answer> =>

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { pino } from 'pino';
 import { newId } from '#contract/ids';
-import { apiOfTests, type Answer, type ApiRequest } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer, type ApiRequest } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,16 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { SignJWT } from 'jose';
-import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer } from '../support/api.ts';
 
 describe('authentication', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let token: string;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     token = await login();
   });
-  after(() => api.stop());
 
   const login = async (): Promise<string> => {
     const { username, password } = api.welcome;

@@ -6,8 +6,8 @@ import { NEVER, timestamp } from '#contract/time';
 import { freezeCustomer, recoverCustomer, removeCustomer } from '../../control-api/customers/states.ts';
 import { openCustomer } from '../../control-api/customers/open.ts';
 import { renewNumbers } from '../../control-api/resources/number-renewal.ts';
-import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { startTestApi, reasonOf, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 type Credentials = NonNullable<ApiRequest['credentials']>;

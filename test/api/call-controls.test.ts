@@ -1,44 +1,27 @@
 import { strict as assert } from 'node:assert';
-import { START_ACTION } from '#contract/action';
-import { newCall, type Call } from '#contract/call';
+import type { Call } from '#contract/call';
 import type { Reason } from '#contract/errors';
-import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
-import { keys } from '#contract/keys';
-import { timestamp } from '#contract/time';
 import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
 import { withConsumer, type Consumer } from '../support/consumer.ts';
+import { aCall } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
 const outcome = (answer: Answer): unknown[] => [answer.status, reasonOf(answer) ?? answer.text];
 
 describe('what is asked of a live call', () => {
-  const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
+  withConsumer((...opened) => ([api, consumer] = opened));
   beforeEach(() => {
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: {} });
   });
 
-  const address = { type: 'sip', target: 'sip:a@b', target_name: '', name: '', detail: '' } as const;
   const callOf = (id: string, status: Call['status'], more: Partial<Call> = {}): Call =>
-    newCall({
-      id,
-      customer_id: api.welcome.customer_id,
-      direction: 'outgoing',
-      status,
-      source: address,
-      destination: address,
-      action: START_ACTION,
-      tm_create: timestamp(),
-      ...more,
-    });
+    aCall(api.welcome.customer_id, { id, status, ...more });
   const live = async (status: Call['status'], more: Partial<Call> = {}): Promise<string> => {
     const data = callOf(newId(), status, more);
-    const final = status === 'hangup';
-    const record: LiveRecord<'call'> = { kind: 'call', version: 1, owner: NODE, final, data, internal: {} };
-    await consumer.redis.set(keys.live('call', data.id), JSON.stringify(record));
+    await consumer.holds('call', data);
     return data.id;
   };
   const ask = (method: string, id: string, what: string, body?: Json): Promise<Answer> =>

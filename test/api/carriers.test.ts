@@ -5,7 +5,7 @@ import { EMPTY_ID, newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
 import { hashPassword } from '../../control-api/auth/secrets.ts';
-import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
@@ -24,7 +24,7 @@ const PROVIDER = {
 const TRUNK = { domain_name: 'Office-1', auth_types: ['basic'], username: 'pbx', password: 'a secret' };
 
 describe('the edge: trunks, providers, routes, outbound configs', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let operator: Credentials;
   let manager: Credentials;
 
@@ -32,15 +32,12 @@ describe('the edge: trunks, providers, routes, outbound configs', () => {
     const answer = await api.request('POST', '/auth/login', { username, password }, { credentials: {} });
     return { token: String(answer.body['token']) };
   };
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     operator = await login(api.welcome.username, api.welcome.password);
     const agent = { id: newId(), customer_id: api.welcome.customer_id, username: 'm@example.org', permission: 64 };
     await api.database.db('agents').insert({ ...agent, password: await hashPassword('m'), tm_create: timestamp() });
     manager = await login('m@example.org', 'm');
   });
-  after(() => api.stop());
 
   /** As the accesskey (customer admin) unless somebody else asks. */
   const ask = (method: string, path: string, body?: unknown, credentials?: Credentials): Promise<Answer> =>

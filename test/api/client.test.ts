@@ -1,18 +1,15 @@
 import { strict as assert } from 'node:assert';
 import { TrunklineClient } from '../../client/client.ts';
 import { TrunklineError } from '../../client/error.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { apiOfTests } from '../support/api.ts';
 
 describe('the typed client against the API', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let client: TrunklineClient;
 
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     client = new TrunklineClient({ base_url: api.url, accesskey: api.welcome.accesskey });
   });
-  after(() => api.stop());
 
   it('creates, reads, changes and deletes', async () => {
     const made = await client.call('create_tag', { body: { name: 'gold', detail: 'VIP' } });

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { newConference, type Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
-import type { LiveRecord } from '#contract/events';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
@@ -11,10 +10,9 @@ import { withConsumer, type Consumer } from '../support/consumer.ts';
 type Json = Record<string, unknown>;
 
 describe('conferences over HTTP', () => {
-  const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
+  withConsumer((...opened) => ([api, consumer] = opened));
 
   const aConference = (given: Partial<Conference> = {}): Conference => ({
     ...newConference({
@@ -34,9 +32,7 @@ describe('conferences over HTTP', () => {
     ...given,
   });
   const live = async (data: Conference): Promise<Conference> => {
-    const final = data.status === 'terminated';
-    const record: LiveRecord<'conference'> = { kind: 'conference', version: 1, owner: NODE, final, data, internal: {} };
-    await consumer.redis.set(keys.live('conference', data.id), JSON.stringify(record));
+    await consumer.holds('conference', data);
     return data;
   };
   const answers = (result: unknown): void => {
@@ -271,15 +267,7 @@ describe('conferences over HTTP', () => {
     });
     const held = async (data: Conferencecall): Promise<Conferencecall> => {
       const kind = 'conferencecall';
-      const record: LiveRecord<typeof kind> = {
-        kind,
-        version: 1,
-        owner: NODE,
-        final: data.status === 'leaved',
-        data,
-        internal: {},
-      };
-      await consumer.redis.set(keys.live(kind, data.id), JSON.stringify(record));
+      await consumer.holds(kind, data);
       const { id, customer_id } = data;
       const entry = { kind, id, version: 1, customer_id, data, events: [], request_id: '' };
       await consumer.redis.xadd(keys.stream, '*', 'entry', JSON.stringify(entry));

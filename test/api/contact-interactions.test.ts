@@ -4,8 +4,8 @@ import type { Address } from '#contract/address';
 import type { Call } from '#contract/call';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { fromDate } from '#contract/time';
-import { apiOfTests, type Answer } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 import { aCall, callEntry, eventually, report } from './events-rig.ts';
 
 type Json = Record<string, unknown>;

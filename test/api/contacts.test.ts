@@ -1,20 +1,17 @@
 import { strict as assert } from 'node:assert';
 import { EMPTY_ID, newId } from '#contract/ids';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 
 describe('contacts', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let agentToken: string;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     const agent = await addAgent(api, api.welcome.customer_id, 16);
     agentToken = await tokenOf(api, agent.username, agent.password);
   });
-  after(() => api.stop());
 
   let digits = 1000;
   const freshNumber = (): string => `+4930555${++digits}`;

@@ -1,22 +1,19 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAgent, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAgent, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 const told = (answer: Answer): [number, unknown] => [answer.status, reasonOf(answer)];
 
 describe('customers, as super admins see to them', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let credentials: { token: string };
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     const { username, password } = await addAgent(api, api.welcome.customer_id, 1);
     credentials = { token: await tokenOf(api, username, password) };
   });
-  after(() => api.stop());
 
   const ask = (method: string, path: string, body?: unknown): Promise<Answer> =>
     api.request(method, `/v1.0/customers${path}`, body, { credentials });

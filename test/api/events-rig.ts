@@ -64,6 +64,9 @@ const address = (target: string): Call['source'] => ({
   detail: '',
 });
 
+/** What every event consists of, in this order. */
+export const EVENT_FIELDS = ['id', 'sequence', 'event_type', 'timestamp', 'topic', 'request_id', 'data'];
+
 /** A call of a customer as media-app would hold it. */
 export const aCall = (customerId: string, given: Partial<Call> = {}): Call =>
   newCall({

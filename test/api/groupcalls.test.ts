@@ -1,8 +1,6 @@
 import { strict as assert } from 'node:assert';
-import type { LiveRecord } from '#contract/events';
 import type { Groupcall } from '#contract/groupcall';
 import { EMPTY_ID, newId } from '#contract/ids';
-import { keys } from '#contract/keys';
 import { NEVER, timestamp } from '#contract/time';
 import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
 import { withConsumer, type Consumer } from '../support/consumer.ts';
@@ -10,10 +8,9 @@ import { withConsumer, type Consumer } from '../support/consumer.ts';
 type Json = Record<string, unknown>;
 
 describe('groupcalls over HTTP', () => {
-  const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
+  withConsumer((...opened) => ([api, consumer] = opened));
   beforeEach(() => {
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: groupcall() });
   });
@@ -50,9 +47,7 @@ describe('groupcalls over HTTP', () => {
   });
   const live = async (more: Partial<Groupcall>): Promise<string> => {
     const data = groupcall(more);
-    const final = data.status === 'hangup';
-    const record: LiveRecord<'groupcall'> = { kind: 'groupcall', version: 1, owner: NODE, final, data, internal: {} };
-    await consumer.redis.set(keys.live('groupcall', data.id), JSON.stringify(record));
+    await consumer.holds('groupcall', data);
     return data.id;
   };
 
@@ -110,24 +105,22 @@ describe('groupcalls over HTTP', () => {
       assert.deepEqual([answer.status, answer.body['status'], consumer.taken.length], [200, status, 0]);
     });
 
+  const asked = [
+    ['GET', ''],
+    ['POST', '/hangup'],
+    ['DELETE', ''],
+  ] as const;
+
   it('is gone once deleted', async () => {
     const id = await live({ status: 'hangup' });
     assert.equal((await api.request('DELETE', `/v1.0/groupcalls/${id}`)).status, 200);
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', '/hangup'],
-      ['DELETE', ''],
-    ] as const)
+    for (const [method, path] of asked)
       assert.equal(reasonOf(await api.request(method, `/v1.0/groupcalls/${id}${path}`)), 'GROUPCALL_NOT_FOUND');
   });
 
   it('of another account is not found', async () => {
     const id = await live({ customer_id: newId() });
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', '/hangup'],
-      ['DELETE', ''],
-    ] as const)
+    for (const [method, path] of asked)
       assert.equal(reasonOf(await api.request(method, `/v1.0/groupcalls/${id}${path}`)), 'GROUPCALL_NOT_FOUND');
     assert.equal(consumer.taken.length, 0);
   });

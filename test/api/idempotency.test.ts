@@ -3,8 +3,8 @@ import type { Command } from '#contract/commands';
 import { newId } from '#contract/ids';
 import { keys, OBEYED_TTL_S } from '#contract/keys';
 import { removeOldKeys } from '../../control-api/http/idempotency.ts';
-import { reasonOf, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
-import { Consumer } from '../support/consumer.ts';
+import { reasonOf, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { withConsumer, type Consumer } from '../support/consumer.ts';
 import { eventually } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
@@ -13,17 +13,8 @@ const isReplay = (answer: Answer): boolean => answer.headers.get('idempotent-rep
 describe('requests with an Idempotency-Key', () => {
   let api: TestApi;
   let consumer: Consumer;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    consumer = new Consumer(api.redisUrl, 'node-of-the-test');
-  });
-  after(async () => {
-    await consumer.close();
-    await api.stop();
-  });
+  withConsumer((...opened) => ([api, consumer] = opened));
   beforeEach(() => {
-    consumer.taken.length = 0;
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: { calls: [], groupcalls: [] } });
   });
 

@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { MediaClient, type Refused } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 
 interface Envelope {
   error: { reason: string };
@@ -15,14 +14,7 @@ describe('asking for a media stream', function () {
   this.timeout(60_000);
   let office: Office;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
+  withOffice(opened => (office = opened));
 
   const refusal = async (callId: string, encapsulation: string, accesskey?: string): Promise<Refused> => {
     const key = accesskey ?? office.stack.welcome.accesskey;
@@ -61,11 +53,7 @@ describe('asking for a media stream', function () {
     const incoming = await phone.waitForCall();
     assert.deepEqual(await refusal(id, 'rtp'), { status: 409, reason: 'CALL_STATE_INVALID' });
     incoming.answer();
-    await eventually(
-      'the answer',
-      () => office.call(id),
-      call => call.status === 'progressing',
-    );
+    await office.progressing(id);
     for (const name of ['', 'opus', 'RTP'])
       assert.deepEqual(await refusal(id, name), { status: 400, reason: 'INVALID_ARGUMENT' });
     const { status, body } = await office.stack.api<Envelope>('GET', `/calls/${id}/media_stream?encapsulation=rtp`);

@@ -8,8 +8,8 @@ import { signDelegateToken, signDirectToken } from '../../control-api/auth/token
 import type { Route } from '../../control-api/http/route.ts';
 import { routes } from '../../control-api/routes.ts';
 import { tokenSecret } from '../../control-api/settings.ts';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 const ROLES = ['super', 'admin', 'manager', 'agent', 'nothing', 'accesskey', 'delegate', 'direct'] as const;
@@ -129,7 +129,7 @@ const insertBan = async (redisUrl: string): Promise<string> => {
 };
 
 describe('who may do what', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   const credentials = {} as Record<Role, { token?: string; accesskey?: string }>;
   /** A record of every collection, by the first word of its path. */
   const existing = new Map<string, string>();
@@ -214,9 +214,7 @@ describe('who may do what', () => {
     await insert('rags', { ...own, description: '' });
   };
 
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     const customer_id = await addCustomer(api);
     const bits = { super: 1, admin: 32, manager: 64, agent: 16, nothing: 0 };
     const superAgent = await addAgent(api, customer_id, bits.super);
@@ -234,7 +232,6 @@ describe('who may do what', () => {
     await fill(customer_id);
     existing.set('agents', superAgent.id);
   });
-  after(() => api.stop());
 
   const ask = (route: Route, role: Role, id: string): Promise<Answer> => {
     const path = route.path

@@ -1,21 +1,17 @@
 import { strict as assert } from 'node:assert';
-import { START_ACTION } from '#contract/action';
-import { newCall, type Call } from '#contract/call';
+import type { Call } from '#contract/call';
 import type { Command } from '#contract/commands';
-import type { LiveRecord } from '#contract/events';
 import { newId } from '#contract/ids';
-import { keys } from '#contract/keys';
-import { timestamp } from '#contract/time';
 import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
 import { withConsumer, type Consumer } from '../support/consumer.ts';
+import { aCall } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
 
 describe('placing calls', () => {
-  const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
+  withConsumer((...opened) => ([api, consumer] = opened));
   beforeEach(() => {
     consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: { calls: [], groupcalls: [] } });
   });
@@ -24,21 +20,9 @@ describe('placing calls', () => {
   const destinations = [{ type: 'extension', target: '1001', target_name: '1001' }];
   const place = (body: Json): Promise<Answer> => api.request('POST', '/v1.0/calls', { source, destinations, ...body });
 
-  const aCall = (status: Call['status']): Call =>
-    newCall({
-      id: newId(),
-      customer_id: api.welcome.customer_id,
-      direction: 'outgoing',
-      status,
-      source: { type: 'tel', target: '+15550100000', target_name: '', name: '', detail: '' },
-      destination: { type: 'sip', target: 'sip:a@b', target_name: '', name: '', detail: '' },
-      action: START_ACTION,
-      tm_create: timestamp(),
-    });
+  const callOf = (status: Call['status']): Call => aCall(api.welcome.customer_id, { status });
   const live = async (data: Call): Promise<Call> => {
-    const final = data.status === 'hangup';
-    const record: LiveRecord<'call'> = { kind: 'call', version: 1, owner: NODE, final, data, internal: {} };
-    await consumer.redis.set(keys.live('call', data.id), JSON.stringify(record));
+    await consumer.holds('call', data);
     return data;
   };
 
@@ -127,13 +111,13 @@ describe('placing calls', () => {
 
   describe('a call that is up', () => {
     it('is read from where it lives', async () => {
-      const call = await live(aCall('progressing'));
+      const call = await live(callOf('progressing'));
       const answer = await api.request('GET', `/v1.0/calls/${call.id}`);
       assert.deepEqual(answer.body, { ...call });
     });
 
     it('is hung up by the node that owns it', async () => {
-      const call = await live(aCall('progressing'));
+      const call = await live(callOf('progressing'));
       consumer.answer = ({ id }) => ({ command_id: id, ok: true, result: { ...call, status: 'terminating' } });
       const answer = await api.request('POST', `/v1.0/calls/${call.id}/hangup`);
       assert.deepEqual([answer.status, answer.body['status']], [200, 'terminating']);
@@ -141,19 +125,19 @@ describe('placing calls', () => {
     });
 
     it('is left alone while it is ending already', async () => {
-      const call = await live(aCall('canceling'));
+      const call = await live(callOf('canceling'));
       const answer = await api.request('POST', `/v1.0/calls/${call.id}/hangup`);
       assert.deepEqual([answer.status, answer.body['status'], consumer.taken.length], [200, 'canceling', 0]);
     });
 
     it('that is over cannot be hung up again', async () => {
-      const call = await live(aCall('hangup'));
+      const call = await live(callOf('hangup'));
       const answer = await api.request('POST', `/v1.0/calls/${call.id}/hangup`);
       assert.deepEqual([answer.status, reasonOf(answer)], [409, 'CALL_ALREADY_HANGUP']);
     });
 
     it('is gone once deleted', async () => {
-      const call = await live(aCall('hangup'));
+      const call = await live(callOf('hangup'));
       const deleted = await api.request('DELETE', `/v1.0/calls/${call.id}`);
       assert.equal(deleted.status, 200);
       assert.notEqual(deleted.body['tm_delete'], null);
@@ -162,7 +146,7 @@ describe('placing calls', () => {
     });
 
     it('of another account is not found', async () => {
-      const call = await live({ ...aCall('progressing'), customer_id: newId() });
+      const call = await live({ ...callOf('progressing'), customer_id: newId() });
       assert.equal(reasonOf(await api.request('GET', `/v1.0/calls/${call.id}`)), 'CALL_NOT_FOUND');
     });
   });

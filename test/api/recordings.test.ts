@@ -12,11 +12,11 @@ import { QUOTA_BYTES } from '../../control-api/storage/keep.ts';
 import { type RecordingKeeper, storeRecording } from '../../control-api/storage/recording-files.ts';
 import type { Vault } from '../../control-api/storage/vault.ts';
 import { formatWav } from '../../scripts/phone/wav.ts';
-import { startTestApi, type ApiRequest, type TestApi } from '../support/api.ts';
+import { apiOfTests, reasonOf, type ApiRequest } from '../support/api.ts';
 import { aCall } from './events-rig.ts';
 import { eventually } from '../support/eventually.ts';
 import { NO_LIMITS } from '../support/no-limits.ts';
-import { addAccesskey, addCustomer, reasonOf } from '../support/people.ts';
+import { addAccesskey, addCustomer } from '../support/people.ts';
 
 interface StoredFile {
   id: string;
@@ -44,13 +44,7 @@ const LATER = { files_due: '2999-01-01' };
 
 describe('recordings', function () {
   this.timeout(30_000);
-  let api: TestApi;
-
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-  });
-  after(() => api.stop());
+  const api = apiOfTests();
 
   const aRecording = (given: Partial<Recording> = {}): Recording => ({
     ...newRecording({

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { EMPTY_ID, newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
-import { apiOfTests, type Answer } from '../support/api.ts';
-import { addCustomer, reasonOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addCustomer } from '../support/people.ts';
 import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;

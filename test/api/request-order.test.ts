@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { newId } from '#contract/ids';
-import { startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { startTestApi, reasonOf, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 import { eventually } from './events-rig.ts';
 
 type Json = Record<string, unknown>;

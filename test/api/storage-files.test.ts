@@ -10,10 +10,10 @@ import { fromDate, NEVER, timestamp } from '#contract/time';
 import { Downloads } from '../../control-api/downloads.ts';
 import { storedFileSweep } from '../../control-api/jobs/stored-files.ts';
 import { FolderVault } from '../../control-api/storage/folder-vault.ts';
-import { apiOfTests, startTestApi, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
+import { apiOfTests, startTestApi, reasonOf, type Answer, type ApiRequest, type TestApi } from '../support/api.ts';
 import { startBucket, type TestBucket } from '../support/bucket.ts';
 import { eventually } from '../support/eventually.ts';
-import { addAccesskey, addAgent, addCustomer, reasonOf, tokenOf } from '../support/people.ts';
+import { addAccesskey, addAgent, addCustomer, tokenOf } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 

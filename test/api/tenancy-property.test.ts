@@ -7,8 +7,8 @@ import { WebSocket } from 'ws';
 import type { EventMessage } from '#contract/events';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAccesskey, addCustomer, reasonOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAccesskey, addCustomer } from '../support/people.ts';
 
 type Json = Record<string, unknown>;
 
@@ -80,12 +80,10 @@ function of(field: string): (made: Json) => string {
 }
 
 describe('what belongs to one customer', () => {
-  let api: TestApi;
+  const api = apiOfTests();
   let hook: Server;
   let tenants: Tenant[];
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     hook = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -100,7 +98,6 @@ describe('what belongs to one customer', () => {
   });
   after(async () => {
     for (const { socket } of tenants) socket.terminate();
-    await api.stop();
     hook.close();
   });
 

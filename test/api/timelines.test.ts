@@ -4,7 +4,7 @@ import type { Call } from '#contract/call';
 import { newId } from '#contract/ids';
 import { timestamp } from '#contract/time';
 import type { CallTrace, SipMessageRecord, TimelineNote } from '#contract/timeline';
-import { reasonOf, startTestApi, type Answer, type TestApi } from '../support/api.ts';
+import { reasonOf, apiOfTests, type Answer } from '../support/api.ts';
 import { aCall, addCustomer, callEntry, countOf, eventually, report } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
@@ -58,17 +58,10 @@ const summary = (call: Call): TimelineNote => ({
 
 describe('timelines', function () {
   this.timeout(30_000);
-  let api: TestApi;
+  const api = apiOfTests();
   let redis: Redis;
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
-    redis = new Redis(api.redisUrl);
-  });
-  after(async () => {
-    redis.disconnect();
-    await api.stop();
-  });
+  before(() => void (redis = new Redis(api.redisUrl)));
+  after(() => redis.disconnect());
 
   const get = (path: string): Promise<Answer> => api.request('GET', `/v1.0${path}`);
   const projected = async (table: string, where: Json): Promise<void> =>

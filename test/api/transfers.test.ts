@@ -1,22 +1,19 @@
 import { strict as assert } from 'node:assert';
-import { START_ACTION } from '#contract/action';
-import { newCall, type Call } from '#contract/call';
-import type { LiveRecord } from '#contract/events';
+import type { Call } from '#contract/call';
 import { newId } from '#contract/ids';
-import { keys } from '#contract/keys';
 import { timestamp } from '#contract/time';
 import { newTransfer, publicTransfer } from '#contract/transfer';
 import { reasonOf, type Answer, type TestApi } from '../support/api.ts';
 import { withConsumer, type Consumer } from '../support/consumer.ts';
+import { aCall } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
 const outcome = (answer: Answer): unknown[] => [answer.status, reasonOf(answer) ?? ''];
 
 describe('POST /transfers (voice-and-flows 19)', () => {
-  const NODE = 'node-of-the-test';
   let api: TestApi;
   let consumer: Consumer;
-  withConsumer(NODE, (...opened) => ([api, consumer] = opened));
+  withConsumer((...opened) => ([api, consumer] = opened));
   beforeEach(() => {
     consumer.answer = ({ id, customer_id }) => ({ command_id: id, ok: true, result: made(customer_id) });
   });
@@ -30,20 +27,8 @@ describe('POST /transfers (voice-and-flows 19)', () => {
       }),
     );
   const live = async (status: Call['status'], more: Partial<Call> = {}): Promise<string> => {
-    const data = newCall({
-      id: newId(),
-      customer_id: api.welcome.customer_id,
-      direction: 'outgoing',
-      status,
-      source: address,
-      destination: address,
-      action: START_ACTION,
-      tm_create: timestamp(),
-      ...more,
-    });
-    const final = status === 'hangup';
-    const record: LiveRecord<'call'> = { kind: 'call', version: 1, owner: NODE, final, data, internal: {} };
-    await consumer.redis.set(keys.live('call', data.id), JSON.stringify(record));
+    const data = aCall(api.welcome.customer_id, { status, ...more });
+    await consumer.holds('call', data);
     return data.id;
   };
   const order = (body: Json): Promise<Answer> => api.request('POST', '/v1.0/transfers', body);

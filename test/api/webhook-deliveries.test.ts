@@ -7,8 +7,8 @@ import { MOST_ATTEMPTS } from '../../control-api/events/deliveries.ts';
 import { appendEvents, type NewEvent } from '../../control-api/events/log.ts';
 import { onTransaction } from '../../control-api/events/statement.ts';
 import { removeOldDeliveries } from '../../control-api/jobs/delivery-expiry.ts';
-import { startTestApi, type Answer, type TestApi } from '../support/api.ts';
-import { addAccesskey, addCustomer, reasonOf } from '../support/people.ts';
+import { apiOfTests, reasonOf, type Answer } from '../support/api.ts';
+import { addAccesskey, addCustomer } from '../support/people.ts';
 import { eventually } from './events-rig.ts';
 
 type Json = Record<string, unknown>;
@@ -17,16 +17,14 @@ const NEVER = '9999-01-01 00:00:00.000000';
 
 describe('webhook deliveries', function () {
   this.timeout(20_000);
-  let api: TestApi;
+  const api = apiOfTests();
   let receiver: Server;
   let base: string;
   /** What the receiver answers on a path; 200 when nothing is said. */
   const answers = new Map<string, number>();
   const received: { path: string; event_id: string; sequence: number }[] = [];
 
-  before(async function () {
-    this.timeout(60_000);
-    api = await startTestApi();
+  before(async () => {
     receiver = createServer((request, response) => {
       let body = '';
       request.on('data', chunk => (body += String(chunk)));
@@ -42,7 +40,6 @@ describe('webhook deliveries', function () {
   after(async () => {
     receiver.closeAllConnections();
     receiver.close();
-    await api.stop();
   });
 
   /** A customer of its own whose webhook is a path of the receiver. */

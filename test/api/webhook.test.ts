@@ -9,7 +9,7 @@ import { LogFeed } from '../../control-api/events/feed.ts';
 import { appendEvent, readEvents } from '../../control-api/events/log.ts';
 import { Webhooks } from '../../control-api/events/webhooks.ts';
 import { GuardedFetch } from '#outbound/guarded-fetch';
-import { addCustomer, eventually, openRig, type EventRig } from './events-rig.ts';
+import { addCustomer, eventually, openRig, type EventRig, EVENT_FIELDS } from './events-rig.ts';
 
 interface Received {
   method: string;
@@ -132,15 +132,7 @@ describe('webhooks', function () {
       const hmac = createHmac('sha256', 's3cret').update(received.body).digest('hex');
       assert.equal(received.headers['x-webhook-signature'], `sha256=${hmac}`);
       assert.deepEqual([received.event], await readEvents(rig.db, customer, 0, 10));
-      assert.deepEqual(Object.keys(received.event), [
-        'id',
-        'sequence',
-        'event_type',
-        'timestamp',
-        'topic',
-        'request_id',
-        'data',
-      ]);
+      assert.deepEqual(Object.keys(received.event), EVENT_FIELDS);
     });
 
   it('sends no signature without a secret and no request id when none is known', async () => {

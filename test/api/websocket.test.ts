@@ -13,7 +13,7 @@ import { appendEvent } from '../../control-api/events/log.ts';
 import { EventSocket, TIMES } from '../../control-api/events/websocket.ts';
 import { Authenticator } from '../../control-api/http/authenticate.ts';
 import { PERMISSION } from '../../control-api/http/permit.ts';
-import { addCustomer, eventually, openRig, type EventRig } from './events-rig.ts';
+import { addCustomer, eventually, openRig, type EventRig, EVENT_FIELDS } from './events-rig.ts';
 
 const SECRET = Buffer.from('a secret of at least thirty-two bytes');
 
@@ -277,15 +277,7 @@ describe('events over WebSocket', function () {
     await happen(customer, { id });
     await heard(client, 1);
     const [event] = client.heard;
-    assert.deepEqual(Object.keys(event ?? {}), [
-      'id',
-      'sequence',
-      'event_type',
-      'timestamp',
-      'topic',
-      'request_id',
-      'data',
-    ]);
+    assert.deepEqual(Object.keys(event ?? {}), EVENT_FIELDS);
     assert.equal(event?.topic, `customer_id:${customer}:flow:${id}`);
     assert.match(event?.timestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });

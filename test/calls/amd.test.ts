@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { flite } from '../../media-app/speech/flite.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { wavSamples } from '../support/phone.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
-import { sharedStack } from '../support/stack.ts';
 
 const HUMAN_HZ = 700;
 const MACHINE_HZ = 1500;
@@ -39,16 +38,9 @@ describe('who has answered', function () {
   let office: Office;
   let dir: string;
 
-  before(async () => {
-    office = new Office(await sharedStack());
-    dir = mkdtempSync(join(tmpdir(), 'trunkline-amd-'));
-  });
+  withOffice(opened => (office = opened));
+  before(() => void (dir = mkdtempSync(join(tmpdir(), 'trunkline-amd-'))));
   after(() => rmSync(dir, { recursive: true, force: true }));
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
-  });
 
   const spoken = async (text: string, voice_id: string): Promise<Int16Array> => {
     const speech = { text, language: 'en-US', provider: '', voice_id };

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import { otherCustomer } from '../support/other-customer.ts';
 import { Rooms } from '../support/rooms.ts';
-import { sharedStack, type ApiAnswer } from '../support/stack.ts';
+import { refusalOf, sharedStack } from '../support/stack.ts';
 
 interface Billing {
   status: string;
@@ -17,10 +17,6 @@ interface Billing {
   balance_token_snapshot: number;
 }
 
-const reasonOf = ({ status, body }: ApiAnswer<unknown>): [number, string] => [
-  status,
-  (body as { error: { reason: string } }).error.reason,
-];
 const play = { type: 'play', option: { stream_urls: ['tone_stream://%(60000,0,900)'] } };
 
 describe('a call that somebody pays for', function () {
@@ -93,7 +89,7 @@ describe('a call that somebody pays for', function () {
       destinations: [{ type: 'extension', target: '1002', target_name: '1002' }],
       actions: [play],
     });
-    assert.deepEqual(reasonOf(refused), [402, 'INSUFFICIENT_BALANCE']);
+    assert.deepEqual(refusalOf(refused), [402, 'INSUFFICIENT_BALANCE']);
     for (const target of [office.stack.welcome.number, '1002']) {
       const dialled = await phone.dial(target);
       assert.equal((await dialled.ended()).status, 500, target);
@@ -141,15 +137,11 @@ describe('a call that somebody pays for', function () {
     const stays = await office.ring('1001', [{ type: 'answer' }, play]);
     const ringing = await phone.waitForCall();
     ringing.answer();
-    await eventually(
-      'an answer',
-      () => office.call(stays.id),
-      call => call.status === 'progressing',
-    );
+    await office.progressing(stays.id);
     await has({});
     const path = `/calls/${stays.id}/recording_start`;
-    assert.deepEqual(reasonOf(await office.stack.api('POST', path, {})), [402, 'INSUFFICIENT_BALANCE']);
-    assert.deepEqual(reasonOf(await rooms.recording('start', room.id)), [402, 'INSUFFICIENT_BALANCE']);
+    assert.deepEqual(refusalOf(await office.stack.api('POST', path, {})), [402, 'INSUFFICIENT_BALANCE']);
+    assert.deepEqual(refusalOf(await rooms.recording('start', room.id)), [402, 'INSUFFICIENT_BALANCE']);
     assert.equal((await office.call(stays.id)).status, 'progressing');
     await ringing.hangup();
     await office.ended(stays.id);

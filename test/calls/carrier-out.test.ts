@@ -197,11 +197,7 @@ describe('calls to the world (accounts-and-plumbing 22, 23, 25)', function () {
       const login = { username: 'us', password: 'secret', hostname: `127.0.0.1:${carrier.port}` };
       await desk.route(await desk.provider(await desk.carrier(), login));
       const call = await placed();
-      await eventually(
-        'the answer',
-        () => office.call(call.id),
-        ({ status }) => status === 'progressing',
-      );
+      await office.progressing(call.id);
       assert.equal((await stack.api('POST', `/calls/${call.id}/hold`)).status, 200);
       await hangUp(call);
       assert.deepEqual(

@@ -1,13 +1,13 @@
 import { strict as assert } from 'node:assert';
 import type { Conference } from '#contract/conference';
-import { findTones } from '../../scripts/phone/tones.ts';
-import { parseWav } from '../../scripts/phone/wav.ts';
 import { MediaClient } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
+import { download } from '../support/recordings.ts';
 import { Rooms } from '../support/rooms.ts';
 import { sharedStack } from '../support/stack.ts';
+import { samplesOf, tonesIn } from '../support/tones.ts';
 
 /** What each of three says; the first is the one that things are done to. */
 const [ANN, BEN, CAT] = [500, 900, 1300] as const;
@@ -18,11 +18,6 @@ interface Party {
   phone: PhoneCall;
   call_id: string;
 }
-
-const tonesOf = (audio: Int16Array): number[] =>
-  findTones(audio.subarray(-3200))
-    .map(tone => Math.round(tone.hz / 10) * 10)
-    .sort((one, other) => one - other);
 
 describe('what is done to one of three in a conference', function () {
   this.timeout(60_000);
@@ -126,20 +121,17 @@ describe('what is done to one of three in a conference', function () {
     const client = await MediaClient.connect(office.stack, room.id, 'sln', 'conferences');
     assert.equal((await rooms.recording('start', room.id)).status, 200);
     await client.hears(20); // the room is in it at the latest now
-    const samples = Buffer.concat(await client.hears(25));
+    const frames = await client.hears(25);
     const { body } = await rooms.recording('stop', room.id);
     client.close();
-    assert.deepEqual(tonesOf(Int16Array.from({ length: samples.length / 2 }, (_, at) => samples.readInt16LE(at * 2))), [
-      BEN,
-      CAT,
-    ]);
+    assert.deepEqual(tonesIn(samplesOf(frames).subarray(-3200)), [BEN, CAT]);
     const files = await eventually(
       'the file',
       () => office.stack.api<{ uri_download: string }[]>('GET', `/recordings/${body.recording_ids.at(-1)}/playfiles`),
       answer => answer.body.length === 1,
     );
-    const file = await fetch(files.body[0]?.uri_download ?? '');
-    assert.deepEqual(tonesOf(parseWav(Buffer.from(await file.arrayBuffer()))), [BEN, CAT]);
+    const recorded = await download(files.body[0]?.uri_download ?? '');
+    assert.deepEqual(tonesIn(recorded.subarray(-3200)), [BEN, CAT]);
     assert.equal((await rooms.see(room.id)).conferencecall_ids.length, 3);
     await control('DELETE', ann, 'mute', {});
     await everybodyHears();

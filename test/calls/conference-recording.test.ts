@@ -1,38 +1,17 @@
 import { strict as assert } from 'node:assert';
-import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { EMPTY_ID, newId } from '#contract/ids';
 import type { Recording } from '#contract/recording';
 import { findTones } from '../../scripts/phone/tones.ts';
-import { parseWav } from '../../scripts/phone/wav.ts';
 import { eventually } from '../support/eventually.ts';
 import { withOffice, type Office } from '../support/office.ts';
+import { download, Recordings } from '../support/recordings.ts';
 import { Rooms } from '../support/rooms.ts';
-import { type ApiAnswer } from '../support/stack.ts';
-
-interface Playfile {
-  filename: string;
-  direction: string;
-  uri_download: string;
-  filesize: number;
-  duration: number;
-  peaks: number[];
-}
-
-/** The tones of the middle of a file, lowest first. */
-const tonesOf = (audio: Int16Array): number[] => {
-  const middle = Math.floor(audio.length / 2);
-  return findTones(audio.subarray(middle - 1600, middle + 1600))
-    .map(tone => Math.round(tone.hz / 10) * 10)
-    .sort((a, b) => a - b);
-};
-
-const reasonOf = ({ status, body }: ApiAnswer<unknown>): [number, string] => [
-  status,
-  (body as { error: { reason: string } }).error.reason,
-];
+import { refusalOf } from '../support/stack.ts';
+import { tonesAmid } from '../support/tones.ts';
 
 const audio = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms)); // no event says that time passed
 
@@ -40,31 +19,18 @@ describe('a conference that is recorded', function () {
   this.timeout(60_000);
   let office: Office;
   let rooms: Rooms;
+  let recordings: Recordings;
 
   withOffice(opened => {
     office = opened;
     rooms = new Rooms(opened);
+    recordings = new Recordings(opened.stack);
   });
 
-  const recordingOf = async (id: string): Promise<Recording> =>
-    (await office.stack.api<Recording>('GET', `/recordings/${id}`)).body;
-  const endOf = (id: string): Promise<Recording> =>
-    eventually(
-      'the end of the recording',
-      () => recordingOf(id),
-      one => one.status === 'ended',
-      8000,
-    );
-  const filesOf = async (id: string): Promise<Playfile[]> =>
-    (await office.stack.api<Playfile[]>('GET', `/recordings/${id}/playfiles`)).body;
   const soundOf = async (id: string): Promise<Int16Array> => {
-    const [file] = await filesOf(id);
-    const response = await fetch(file?.uri_download ?? '');
-    assert.equal(response.status, 200);
-    return parseWav(Buffer.from(await response.arrayBuffer()));
+    const [file] = await recordings.files(id);
+    return download(file?.uri_download ?? '');
   };
-  const storedFiles = (id: string): string[] =>
-    readdirSync(join(office.stack.dataDir, 'recordings')).filter(name => name.includes(id));
   const started = async (id: string, options = {}, spelling = '_'): Promise<string> => {
     const { status, body } = await rooms.recording('start', id, options, spelling);
     assert.equal(status, 200, JSON.stringify(body));
@@ -78,10 +44,10 @@ describe('a conference that is recorded', function () {
     const [a, b, c] = await Promise.all([rooms.callsIn(500, id), rooms.callsIn(900, id), rooms.callsIn(1300, id)]);
     await a.hearsOnly([900, 1300]);
     const recordingId = await started(id);
-    assert.equal((await recordingOf(recordingId)).status, 'recording');
-    assert.deepEqual(await filesOf(recordingId), [], 'no files before it has ended');
+    assert.equal((await recordings.see(recordingId)).status, 'recording');
+    assert.deepEqual(await recordings.files(recordingId), [], 'no files before it has ended');
     for (const spelling of ['_', '-'])
-      assert.deepEqual(reasonOf(await rooms.recording('start', id, {}, spelling)), [409, 'RECORDING_ALREADY_ACTIVE']);
+      assert.deepEqual(refusalOf(await rooms.recording('start', id, {}, spelling)), [409, 'RECORDING_ALREADY_ACTIVE']);
     assert.equal((await rooms.inState(id, 'joined', 3)).length, 3, 'the recorder is no participant');
     await audio(1500);
     const stopped = await rooms.recording('stop', id, {}, '-');
@@ -90,29 +56,29 @@ describe('a conference that is recorded', function () {
       [200, EMPTY_ID, [recordingId]],
     );
     for (const spelling of ['_', '-'])
-      assert.deepEqual(reasonOf(await rooms.recording('stop', id, {}, spelling)), [409, 'RECORDING_NOT_ACTIVE']);
+      assert.deepEqual(refusalOf(await rooms.recording('stop', id, {}, spelling)), [409, 'RECORDING_NOT_ACTIVE']);
 
-    const ended = await endOf(recordingId);
+    const ended = await recordings.ended(recordingId);
     assert.deepEqual(
       [ended.reference_type, ended.reference_id, ended.activeflow_id, ended.format],
       ['confbridge', id, EMPTY_ID, 'wav'],
     );
     assert(ended.tm_start && ended.tm_end && ended.tm_start < ended.tm_end);
-    const [file, ...others] = await filesOf(recordingId);
+    const [file, ...others] = await recordings.files(recordingId);
     assert(file && others.length === 0);
     assert.equal(file.direction, '');
     assert.match(file.filename, new RegExp(`^confbridge_${id}_\\d{4}-\\d\\d-\\d\\dT.*_in\\.wav$`));
     assert(file.duration > 1.3 && file.duration < 2.5, `${file.duration} s`);
     assert.equal(file.filesize, 44 + Math.round(file.duration * 8000) * 2);
     assert(file.peaks.length > 100 && file.peaks.length <= 1000 && Math.max(...file.peaks) > 0.1);
-    assert.deepEqual(tonesOf(await soundOf(recordingId)), [500, 900, 1300]);
+    assert.deepEqual(tonesAmid(await soundOf(recordingId)), [500, 900, 1300]);
     const { baseUrl, welcome } = office.stack;
     const url = `${baseUrl}/v1.0/recordingfiles/${recordingId}?accesskey=${welcome.accesskey}`;
     const whole = await fetch(url); // led to the one file
     assert.equal((await whole.arrayBuffer()).byteLength, file.filesize);
     await eventually(
       'nothing is left where media-app records',
-      () => storedFiles(id),
+      () => recordings.stored(id),
       names => names.length === 0,
     );
 
@@ -136,7 +102,7 @@ describe('a conference that is recorded', function () {
     await rooms.inState(id, 'joined', 1);
     await audio(600);
     assert.equal((await rooms.recording('stop', id)).status, 200);
-    await endOf(recordingId);
+    await recordings.ended(recordingId);
     const sound = await soundOf(recordingId);
     assert.deepEqual(findTones(sound.subarray(0, 2400)), [], 'silence at first');
     const steps = Array.from({ length: Math.floor(sound.length / 1600) }, (_, at) =>
@@ -153,23 +119,23 @@ describe('a conference that is recorded', function () {
     const [a, b] = await Promise.all([rooms.callsIn(500, id), rooms.callsIn(900, id)]);
     await a.hearsOnly([900]);
     const byTime = await started(id, { duration: 1 }, '-');
-    await endOf(byTime);
-    const [file] = await filesOf(byTime);
+    await recordings.ended(byTime);
+    const [file] = await recordings.files(byTime);
     assert(file && file.duration > 0.9 && file.duration < 1.5, `${file?.duration} s`);
     assert.equal((await rooms.see(id)).recording_id, EMPTY_ID);
 
     const byKey = await started(id, { end_of_key: '#' });
     await a.press('5');
-    assert.equal((await recordingOf(byKey)).status, 'recording');
+    assert.equal((await recordings.see(byKey)).status, 'recording');
     await b.press('#');
-    await endOf(byKey);
+    await recordings.ended(byKey);
 
     const bySilence = await started(id, { end_of_silence: 1 });
     a.playSilence();
     await audio(1300); // longer than the limit, but one of them speaks
-    assert.equal((await recordingOf(bySilence)).status, 'recording');
+    assert.equal((await recordings.see(bySilence)).status, 'recording');
     b.playSilence();
-    await endOf(bySilence);
+    await recordings.ended(bySilence);
     assert.deepEqual((await rooms.see(id)).recording_ids, [byTime, byKey, bySilence]);
     await rooms.close(id);
     await Promise.all([a.ended(), b.ended()]);
@@ -191,7 +157,7 @@ describe('a conference that is recorded', function () {
     await audio(400);
     await rooms.close(id);
     await a.ended();
-    await endOf(recordingId);
+    await recordings.ended(recordingId);
     const over = await rooms.closed(id);
     assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recordingId]]);
     await eventually(
@@ -199,7 +165,7 @@ describe('a conference that is recorded', function () {
       () => bodies,
       list => list.length > 0,
     );
-    const [file] = await filesOf(recordingId);
+    const [file] = await recordings.files(recordingId);
     assert.equal(bodies[0], `${recordingId} confbridge ${id} ${file?.filename}`);
     const path = `/timelines/conferences/${id}/events`;
     const story = async () => (await office.stack.api<{ result: { event_type: string }[] }>('GET', path)).body.result;
@@ -219,10 +185,10 @@ describe('a conference that is recorded', function () {
     assert.deepEqual([deleted.status, deleted.body.status], [200, 'ended']);
     await eventually(
       'the files gone',
-      () => storedFiles(id),
+      () => recordings.stored(id),
       files => files.length === 0,
     );
-    assert.deepEqual(reasonOf(await office.stack.api('GET', `/recordings/${recordingId}`)), [
+    assert.deepEqual(refusalOf(await office.stack.api('GET', `/recordings/${recordingId}`)), [
       404,
       'RECORDING_NOT_FOUND',
     ]);
@@ -233,13 +199,13 @@ describe('a conference that is recorded', function () {
   it('cannot be recorded when it is over, does not exist, or the flow after it does not', async () => {
     const { id } = await rooms.open();
     const unknown = { on_end_flow_id: newId() };
-    assert.deepEqual(reasonOf(await rooms.recording('start', id, unknown)), [404, 'FLOW_NOT_FOUND']);
+    assert.deepEqual(refusalOf(await rooms.recording('start', id, unknown)), [404, 'FLOW_NOT_FOUND']);
     assert.deepEqual((await rooms.see(id)).recording_ids, []);
     await rooms.closed(id);
     for (const spelling of ['_', '-'])
       for (const gone of [id, newId()])
         for (const what of ['start', 'stop'] as const)
-          assert.deepEqual(reasonOf(await rooms.recording(what, gone, {}, spelling)), [404, 'CONFERENCE_NOT_FOUND']);
+          assert.deepEqual(refusalOf(await rooms.recording(what, gone, {}, spelling)), [404, 'CONFERENCE_NOT_FOUND']);
     const connect = await rooms.open({ type: 'connect' });
     const [a, b] = [await rooms.callsIn(500, connect.id), await rooms.callsIn(900, connect.id)];
     await a.hearsOnly([900]);
@@ -250,8 +216,8 @@ describe('a conference that is recorded', function () {
       () => rooms.see(connect.id),
       one => one.status === 'terminated',
     );
-    assert.deepEqual(reasonOf(await rooms.recording('start', connect.id)), [409, 'STATE_INVALID']);
-    assert.deepEqual(reasonOf(await rooms.recording('stop', connect.id)), [409, 'RECORDING_NOT_ACTIVE']);
+    assert.deepEqual(refusalOf(await rooms.recording('start', connect.id)), [409, 'STATE_INVALID']);
+    assert.deepEqual(refusalOf(await rooms.recording('stop', connect.id)), [409, 'RECORDING_NOT_ACTIVE']);
     await rooms.closed(connect.id);
   });
 
@@ -265,7 +231,7 @@ describe('a conference that is recorded', function () {
       rmSync(folder);
       renameSync(`${folder}.aside`, folder);
     });
-    assert.deepEqual(reasonOf(refused), [503, 'SERVICE_UNAVAILABLE']);
+    assert.deepEqual(refusalOf(refused), [503, 'SERVICE_UNAVAILABLE']);
     await eventually(
       'nothing in the conference',
       () => office.stack.holds(),
@@ -273,7 +239,7 @@ describe('a conference that is recorded', function () {
     );
     const next = await started(id);
     assert.equal((await rooms.recording('stop', id)).status, 200);
-    assert.equal((await filesOf((await endOf(next)).id)).length, 1);
+    assert.equal((await recordings.files((await recordings.ended(next)).id)).length, 1);
     await rooms.closed(id);
   });
 
@@ -290,8 +256,12 @@ describe('a conference that is recorded', function () {
       const over = await rooms.closed(id);
       assert.equal(over.recording_id, EMPTY_ID);
       for (const one of new Set([...early, ...over.recording_ids])) {
-        const recording = await endOf(one);
-        assert.equal(recording.tm_start === null ? 0 : 1, (await filesOf(one)).length, JSON.stringify(recording));
+        const recording = await recordings.ended(one);
+        assert.equal(
+          recording.tm_start === null ? 0 : 1,
+          (await recordings.files(one)).length,
+          JSON.stringify(recording),
+        );
       }
     });
     await Promise.all(rounds);

@@ -1,20 +1,11 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
 import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
-import { findTones } from '../../scripts/phone/tones.ts';
 import { MediaClient, type Refused, toneFrames } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { withOffice, type Office } from '../support/office.ts';
 import { Rooms } from '../support/rooms.ts';
-
-const samplesIn = (frames: Buffer[]): Int16Array => {
-  const bytes = Buffer.concat(frames);
-  return Int16Array.from({ length: bytes.length / 2 }, (_, at) => bytes.readInt16LE(at * 2));
-};
-const tonesIn = (frames: Buffer[]): number[] =>
-  findTones(samplesIn(frames))
-    .map(tone => Math.round(tone.hz / 10) * 10)
-    .sort((a, b) => a - b);
+import { samplesOf, tonesIn } from '../support/tones.ts';
 
 describe('a media stream of a conference', function () {
   this.timeout(60_000);
@@ -38,7 +29,7 @@ describe('a media stream of a conference', function () {
       async () => {
         const samples = (await client.hears(10)).map(frame => wrapping.decode(frame) ?? assert.fail('no frame'));
         assert(samples.every(frame => frame.length === 320));
-        return tonesIn(samples);
+        return tonesIn(samplesOf(samples));
       },
       tones => tones.join() === hz.join(),
     );

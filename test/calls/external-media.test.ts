@@ -5,23 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { encapsulationOf, rtpPackets, rtpPayload } from '../../media-app/audio/encapsulation.ts';
 import { decodeG711, encodeG711 } from '../../media-app/audio/g711.ts';
-import { findTones } from '../../scripts/phone/tones.ts';
 import { toneFrames } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { sharedStack } from '../support/stack.ts';
+import { samplesOf, tonesIn } from '../support/tones.ts';
 
 const waiting = { type: 'sleep', option: { duration: 60_000 } };
 const HEARD_HZ = 500;
 const SAID_HZ = 1300;
 
-const tonesIn = (frames: Buffer[]): number[] => {
-  const bytes = Buffer.concat(frames);
-  const samples = Int16Array.from({ length: bytes.length / 2 }, (_, at) => bytes.readInt16LE(at * 2));
-  return findTones(samples).map(tone => tone.hz);
-};
-const hearsTone = (frames: Buffer[], hz: number): boolean => tonesIn(frames).some(one => Math.abs(one - hz) < 8);
+const hearsTone = (frames: Buffer[], hz: number): boolean => tonesIn(samplesOf(frames)).includes(hz);
 
 describe('external media of a call', function () {
   this.timeout(60_000);

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { Activeflow } from '#contract/activeflow';
 import type { Groupcall } from '#contract/groupcall';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
@@ -16,17 +16,13 @@ describe('groupcalls (voice-and-flows 11)', function () {
   let stack: Stack;
   let office: Office;
 
-  before(async () => {
-    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '2500' } });
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
-  after(() => stack.stop());
+  withOffice(
+    opened => {
+      office = opened;
+      stack = office.stack;
+    },
+    () => startStack({ env: { DIAL_TIMEOUT_MS: '2500' } }),
+  );
 
   const group = async (destinations: { type: string; target: string }[], more = {}): Promise<Groupcall> => {
     const source = { type: 'tel', target: stack.welcome.number };

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { header, type SipMessage } from '../../scripts/phone/sip-message.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
-import { sharedStack, type Stack } from '../support/stack.ts';
+import type { Stack } from '../support/stack.ts';
 import { tone } from '../support/rooms.ts';
 
 const sleep = { type: 'sleep', option: { duration: 60_000 } };
@@ -12,15 +12,9 @@ describe('what phones read in our messages', function () {
   let stack: Stack;
   let office: Office;
 
-  before(async () => {
-    stack = await sharedStack();
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
+  withOffice(opened => {
+    office = opened;
+    stack = office.stack;
   });
 
   const received = async (phone: TestPhone, title: string, count = 1): Promise<SipMessage> =>

@@ -49,12 +49,7 @@ describe('two things in the same instant', function () {
     );
 
   const order = (what: string, call: Call, body?: object) => stack.api<Call>('POST', `/calls/${call.id}/${what}`, body);
-  const progressing = (id: string) =>
-    eventually(
-      'the answer',
-      () => office.call(id),
-      ({ status }) => status === 'progressing',
-    );
+  const progressing = (id: string) => office.progressing(id);
 
   /** What clients were told of a call, in order. */
   const story = async (id: string): Promise<string[]> => {

@@ -1,78 +1,41 @@
 import { strict as assert } from 'node:assert';
-import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import type { Recording } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
 import { findTones } from '../../scripts/phone/tones.ts';
-import { parseWav } from '../../scripts/phone/wav.ts';
 import { eventually } from '../support/eventually.ts';
 import { withOffice, Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
-import { type ApiAnswer } from '../support/stack.ts';
+import { download, Recordings } from '../support/recordings.ts';
+import { refusalOf, type ApiAnswer } from '../support/stack.ts';
+import { tonesAmid } from '../support/tones.ts';
 
 /** Hz: what the party says, and what it hears. */
 const SAID = 600;
 const HEARD = 900;
 const play = [{ type: 'play', option: { stream_urls: [`tone_stream://%(60000,0,${HEARD})`] } }];
 
-interface Playfile {
-  filename: string;
-  direction: string;
-  uri_download: string;
-  filesize: number;
-  duration: number;
-  peaks: number[];
-}
-
 interface StoredPage {
   result: { type: string; reference_id: string; filename: string; filesize: number; uri_download: string }[];
 }
 
-/** The tones of the middle of a file, lowest first. */
-const tonesOf = (audio: Int16Array): number[] => {
-  const middle = Math.floor(audio.length / 2);
-  return findTones(audio.subarray(middle - 1600, middle + 1600))
-    .map(tone => Math.round(tone.hz / 10) * 10)
-    .sort((a, b) => a - b);
-};
-
-const reasonOf = ({ status, body }: ApiAnswer<unknown>): [number, string] => [
-  status,
-  (body as { error: { reason: string } }).error.reason,
-];
-
 describe('a call that is recorded', function () {
   this.timeout(60_000);
   let office: Office;
+  let recordings: Recordings;
 
-  withOffice(opened => (office = opened));
+  withOffice(opened => {
+    office = opened;
+    recordings = new Recordings(office.stack);
+  });
 
   const post = (path: string, body?: unknown): Promise<ApiAnswer<Call>> => office.stack.api<Call>('POST', path, body);
   const start = (call: Call, options: Record<string, unknown> = {}, spelling = '_'): Promise<ApiAnswer<Call>> =>
     post(`/calls/${call.id}/recording${spelling}start`, options);
   const stop = (call: Call, spelling = '_'): Promise<ApiAnswer<Call>> =>
     post(`/calls/${call.id}/recording${spelling}stop`);
-  const recordingOf = async (id: string): Promise<Recording> =>
-    (await office.stack.api<Recording>('GET', `/recordings/${id}`)).body;
-  const endOf = (id: string, withinMs = 8000): Promise<Recording> =>
-    eventually(
-      'the end of the recording',
-      () => recordingOf(id),
-      one => one.status === 'ended',
-      withinMs,
-    );
-  const filesOf = async (id: string): Promise<Playfile[]> =>
-    (await office.stack.api<Playfile[]>('GET', `/recordings/${id}/playfiles`)).body;
-  const download = async (uri: string): Promise<Int16Array> => {
-    const response = await fetch(uri);
-    assert.equal(response.status, 200);
-    return parseWav(Buffer.from(await response.arrayBuffer()));
-  };
-  const storedFiles = (call: Call): string[] =>
-    readdirSync(join(office.stack.dataDir, 'recordings')).filter(name => name.includes(call.id));
 
   /** A call to a phone that says one tone and hears another. */
   const talking = async (actions: unknown[] = play): Promise<{ call: Call; phone: PhoneCall }> => {
@@ -80,11 +43,7 @@ describe('a call that is recorded', function () {
     const call = await office.ring('1001', actions);
     const incoming = await phone.waitForCall();
     await incoming.answered();
-    await eventually(
-      'progress',
-      () => office.call(call.id),
-      one => one.status === 'progressing',
-    );
+    await office.progressing(call.id);
     return { call, phone: incoming };
   };
 
@@ -96,22 +55,22 @@ describe('a call that is recorded', function () {
     assert.equal(started.status, 200, JSON.stringify(started.body));
     const { recording_id, recording_ids } = started.body;
     assert.deepEqual(recording_ids, [recording_id]);
-    assert.equal((await recordingOf(recording_id)).status, 'recording');
-    assert.deepEqual(await filesOf(recording_id), [], 'no files before it has ended');
-    assert.deepEqual(reasonOf(await start(call)), [409, 'RECORDING_ALREADY_ACTIVE']);
+    assert.equal((await recordings.see(recording_id)).status, 'recording');
+    assert.deepEqual(await recordings.files(recording_id), [], 'no files before it has ended');
+    assert.deepEqual(refusalOf(await start(call)), [409, 'RECORDING_ALREADY_ACTIVE']);
     await new Promise(resolve => setTimeout(resolve, 1500)); // of audio: there is no event for time that passed
     const stopped = await stop(call, '-');
     assert.equal(stopped.status, 200);
     assert.deepEqual([stopped.body.recording_id, stopped.body.recording_ids], [EMPTY_ID, [recording_id]]);
-    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+    assert.deepEqual(refusalOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
 
-    const ended = await endOf(recording_id);
+    const ended = await recordings.ended(recording_id);
     assert.deepEqual(
       [ended.reference_type, ended.reference_id, ended.activeflow_id, ended.format],
       ['call', call.id, call.activeflow_id, 'wav'],
     );
     assert(ended.tm_start && ended.tm_end && ended.tm_start < ended.tm_end);
-    const files = await filesOf(recording_id);
+    const files = await recordings.files(recording_id);
     assert.deepEqual(
       files.map(file => file.direction),
       ['in', 'out'],
@@ -122,13 +81,13 @@ describe('a call that is recorded', function () {
       assert(file.peaks.length > 100 && file.peaks.length <= 1000 && Math.max(...file.peaks) > 0.1);
     }
     const [said, hears] = await Promise.all(files.map(file => download(file.uri_download)));
-    assert.deepEqual([tonesOf(said ?? new Int16Array()), tonesOf(hears ?? new Int16Array())], [[SAID], [HEARD]]);
+    assert.deepEqual([tonesAmid(said ?? new Int16Array()), tonesAmid(hears ?? new Int16Array())], [[SAID], [HEARD]]);
 
     const { baseUrl, welcome } = office.stack;
     const url = `${baseUrl}/v1.0/recordingfiles/${recording_id}?accesskey=${welcome.accesskey}`;
     const led = await fetch(url, { redirect: 'manual' });
     assert.equal(led.status, 307);
-    assert.deepEqual(tonesOf(await download(led.headers.get('location') ?? '')), [SAID, HEARD]);
+    assert.deepEqual(tonesAmid(await download(led.headers.get('location') ?? '')), [SAID, HEARD]);
 
     await phone.hangup();
     await office.ended(call.id);
@@ -158,18 +117,18 @@ describe('a call that is recorded', function () {
       stored.map(file => [file.type, file.reference_id, file.filesize]),
       stored.map(() => ['recording', recording_id, files[0]?.filesize]),
     );
-    const played = await filesOf(recording_id);
+    const played = await recordings.files(recording_id);
     for (const [direction, hz] of [
       ['in', SAID],
       ['out', HEARD],
     ] as const) {
       const { filename } = played.find(file => file.direction === direction) ?? assert.fail(direction);
       const file = stored.find(one => one.filename === filename);
-      assert.deepEqual(tonesOf(await download(file?.uri_download ?? '')), [hz]);
+      assert.deepEqual(tonesAmid(await download(file?.uri_download ?? '')), [hz]);
     }
     await eventually(
       'nothing is left with media-app',
-      () => storedFiles(call),
+      () => recordings.stored(call.id),
       names => names.length === 0,
     );
     assert.deepEqual(
@@ -181,8 +140,8 @@ describe('a call that is recorded', function () {
   it('ends by its duration, and the call goes on without it', async () => {
     const { call, phone } = await talking();
     const { body } = await start(call, { duration: 1 }, '-');
-    const recording = await endOf(body.recording_id);
-    const [file] = await filesOf(recording.id);
+    const recording = await recordings.ended(body.recording_id);
+    const [file] = await recordings.files(recording.id);
     assert(file && file.duration > 0.9 && file.duration < 1.4, `${file?.duration} s`);
     assert.equal((await office.call(call.id)).recording_id, EMPTY_ID);
     assert.equal((await start(call)).status, 200, 'the next recording of the call');
@@ -257,8 +216,8 @@ describe('a call that is recorded', function () {
     assert.equal((await office.stack.api('DELETE', `/calls/${call.id}/mute`, { direction: 'both' })).status, 200);
     await stop(call);
     const wall_s = (performance.now() - began) / 1000;
-    const { id } = await endOf(body.recording_id);
-    const files = await filesOf(id);
+    const { id } = await recordings.ended(body.recording_id);
+    const files = await recordings.files(id);
     for (const { duration } of files) assert(Math.abs(duration - wall_s) < 0.4, `${duration} s of ${wall_s} s`);
     const said = await download(files[0]?.uri_download ?? '');
     const at = (ms: number) => said.subarray(ms * 8 - 800, ms * 8 + 800);
@@ -275,9 +234,9 @@ describe('a call that is recorded', function () {
     const { body } = await start(call, { end_of_key: '#' });
     const { recording_id } = body;
     await phone.press('5');
-    assert.equal((await recordingOf(recording_id)).status, 'recording');
+    assert.equal((await recordings.see(recording_id)).status, 'recording');
     await phone.press('#');
-    await endOf(recording_id);
+    await recordings.ended(recording_id);
     await phone.hangup();
   });
 
@@ -286,9 +245,9 @@ describe('a call that is recorded', function () {
     const { body } = await start(call, { end_of_silence: 1 });
     const { recording_id } = body;
     await new Promise(resolve => setTimeout(resolve, 1800)); // longer than the limit, but the party speaks
-    assert.equal((await recordingOf(recording_id)).status, 'recording');
+    assert.equal((await recordings.see(recording_id)).status, 'recording');
     phone.playSilence();
-    await endOf(recording_id, 5000);
+    await recordings.ended(recording_id, 5000);
     await phone.hangup();
   });
 
@@ -314,7 +273,7 @@ describe('a call that is recorded', function () {
     const { recording_id, recording_ids } = await office.call(call.id);
     assert.deepEqual(recording_ids, [recording_id], 'a second start is passed over');
     await phone.hangup();
-    const recording = await endOf(recording_id);
+    const recording = await recordings.ended(recording_id);
     const over = await office.ended(call.id);
     assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recording.id]]);
     await eventually(
@@ -322,7 +281,7 @@ describe('a call that is recorded', function () {
       () => bodies,
       list => list.length > 0,
     );
-    const files = (await filesOf(recording_id)).map(file => file.filename).join(',');
+    const files = (await recordings.files(recording_id)).map(file => file.filename).join(',');
     assert.equal(bodies[0], `${recording_id} ${files} chalk ${call.activeflow_id}`);
     await new Promise(resolve => server.close(resolve));
   });
@@ -338,7 +297,7 @@ describe('a call that is recorded', function () {
     await phone.hears(HEARD);
     const { recording_id, recording_ids } = await office.call(call.id);
     assert.equal(recording_id, EMPTY_ID);
-    await endOf(recording_ids[0] ?? '');
+    await recordings.ended(recording_ids[0] ?? '');
     await phone.hangup();
   });
 
@@ -353,10 +312,10 @@ describe('a call that is recorded', function () {
       const { status } = await stop(call);
       assert([200, 409].includes(status), `${status}`);
       await hungUp;
-      await endOf(recording_id);
+      await recordings.ended(recording_id);
       const over = await office.ended(call.id);
       assert.equal(over.recording_id, EMPTY_ID);
-      assert.equal((await filesOf(recording_id)).length, 2);
+      assert.equal((await recordings.files(recording_id)).length, 2);
       await office.close();
       await office.nothingLeft();
       office = new Office(office.stack);
@@ -369,7 +328,7 @@ describe('a call that is recorded', function () {
     assert([200, 409, 503].includes(answer.status), `${answer.status}`);
     const over = await office.ended(call.id);
     assert.equal(over.recording_id, EMPTY_ID);
-    for (const id of over.recording_ids) await endOf(id);
+    for (const id of over.recording_ids) await recordings.ended(id);
   });
 
   it('deleted while it runs is stopped first, and its files are removed', async () => {
@@ -381,11 +340,11 @@ describe('a call that is recorded', function () {
     assert(deleted.body.tm_delete);
     await eventually(
       'the files gone',
-      () => storedFiles(call),
+      () => recordings.stored(call.id),
       files => files.length === 0,
     );
     const again = await office.stack.api('GET', `/recordings/${recording_id}`);
-    assert.deepEqual(reasonOf(again), [404, 'RECORDING_NOT_FOUND']);
+    assert.deepEqual(refusalOf(again), [404, 'RECORDING_NOT_FOUND']);
     assert.equal((await office.call(call.id)).recording_id, EMPTY_ID);
     await phone.hangup();
   });
@@ -394,11 +353,11 @@ describe('a call that is recorded', function () {
     const phone = await office.registered('1001');
     const call = await office.ring('1001', play);
     const incoming = await phone.waitForCall();
-    assert.deepEqual(reasonOf(await start(call)), [409, 'CALL_STATE_INVALID']);
-    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+    assert.deepEqual(refusalOf(await start(call)), [409, 'CALL_STATE_INVALID']);
+    assert.deepEqual(refusalOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
     incoming.reject();
     await office.ended(call.id);
-    assert.deepEqual(reasonOf(await start(call)), [409, 'CALL_STATE_INVALID']);
-    assert.deepEqual(reasonOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
+    assert.deepEqual(refusalOf(await start(call)), [409, 'CALL_STATE_INVALID']);
+    assert.deepEqual(refusalOf(await stop(call)), [409, 'RECORDING_NOT_ACTIVE']);
   });
 });

@@ -1,10 +1,19 @@
 import { strict as assert } from 'node:assert';
 import { header } from '../../scripts/phone/sip-message.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import type { Office } from '../support/office.ts';
 import { TestPhone } from '../support/phone.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { addExtensions, dialogOf, HZ, newsOf, newsOver, refer, replacesOf, Transfers } from '../support/transfers.ts';
+import type { Stack } from '../support/stack.ts';
+import {
+  dialogOf,
+  HZ,
+  newsOf,
+  newsOver,
+  refer,
+  replacesOf,
+  withTransfers,
+  type Transfers,
+} from '../support/transfers.ts';
 
 const RINGBACK = 425;
 
@@ -15,20 +24,11 @@ describe('a phone transfers by REFER (RFC 3515, 5589) and Replaces (RFC 3891)', 
   let transfers: Transfers;
   let domain: string;
 
-  before(async () => {
-    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '2500' } });
-    await addExtensions(stack);
+  withTransfers((...opened) => {
+    [transfers, office] = opened;
+    stack = office.stack;
     domain = stack.welcome.extensions[0]?.domain_name ?? '';
   });
-  beforeEach(() => {
-    office = new Office(stack);
-    transfers = new Transfers(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
-  after(() => stack.stop());
 
   for (const who of ['caller', 'callee'] as const) {
     it(`blind by the ${who}: 202, told of the ringing and the answer, then taken out of the call`, async () => {

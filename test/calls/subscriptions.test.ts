@@ -1,9 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../support/eventually.ts';
-import { Office, type PhoneAccount } from '../support/office.ts';
+import { withOffice, type Office, type PhoneAccount } from '../support/office.ts';
 import { otherCustomer } from '../support/other-customer.ts';
-import { sharedStack } from '../support/stack.ts';
 import { Stranger } from '../support/stranger.ts';
 
 const UNSUBSCRIBE = (event: string): string[] => [`Event: ${event}`, 'Expires: 0'];
@@ -87,15 +86,10 @@ describe('phones subscribe', function () {
     return one;
   };
 
-  before(async () => {
-    office = new Office(await sharedStack());
-  });
   afterEach(async () => {
     for (const one of lamps.splice(0)) await one.close();
-    await office.close();
-    await office.nothingLeft();
-    office = new Office(office.stack);
   });
+  withOffice(opened => (office = opened));
 
   it('to what there is, and are told so; the rest is refused with its reason', async () => {
     const other = await otherCustomer(office.stack);

@@ -4,21 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { SipMessageRecord } from '#contract/timeline';
 import { eventually } from '../support/eventually.ts';
 import { withOffice, type Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
 
-interface SipMessage {
-  timestamp: string;
-  method: string;
-  src_ip: string;
-  src_port: number;
-  dst_ip: string;
-  dst_port: number;
-  raw: string;
-}
 interface Analysis {
-  sip_messages: SipMessage[];
+  sip_messages: SipMessageRecord[];
   rtcp_stats: Record<string, number> | null;
 }
 interface Entry {
@@ -37,7 +29,7 @@ describe('the timeline of a call', function () {
   withOffice(opened => (office = opened));
 
   /** The analysis once the last message of the leg has been reported. */
-  const analysis = (callId: string, last: (all: SipMessage[]) => boolean): Promise<Analysis> =>
+  const analysis = (callId: string, last: (all: SipMessageRecord[]) => boolean): Promise<Analysis> =>
     eventually(
       'the whole analysis',
       async () => (await office.stack.api<Analysis>('GET', `/timelines/calls/${callId}/sip-analysis`)).body,
@@ -59,10 +51,10 @@ describe('the timeline of a call', function () {
   };
 
   /** Who sent what, from the platform's side: `> INVITE`. */
-  const directions = (messages: SipMessage[], phone: TestPhone): string[] =>
+  const directions = (messages: SipMessageRecord[], phone: TestPhone): string[] =>
     messages.map(one => `${one.src_port === phone.local.port ? '<' : '>'} ${one.method}`);
 
-  const answeredBy = (messages: SipMessage[], method: string): boolean =>
+  const answeredBy = (messages: SipMessageRecord[], method: string): boolean =>
     messages.some(one => one.method === '200' && new RegExp(`^cseq:\\s*\\d+ ${method}`, 'im').test(one.raw));
 
   it('shows every SIP message of a call we place, in order, with the addresses they went between', async () => {

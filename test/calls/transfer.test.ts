@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { addExtensions, HZ, Transfers } from '../support/transfers.ts';
+import type { Office } from '../support/office.ts';
+import type { Stack } from '../support/stack.ts';
+import { HZ, withTransfers, type Transfers } from '../support/transfers.ts';
 
 const EMPTY = '00000000-0000-0000-0000-000000000000';
 const RINGBACK = 425;
@@ -16,19 +16,10 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
   let office: Office;
   let transfers: Transfers;
 
-  before(async () => {
-    stack = await startStack({ env: { DIAL_TIMEOUT_MS: '2500' } });
-    await addExtensions(stack);
+  withTransfers((...opened) => {
+    [transfers, office] = opened;
+    stack = office.stack;
   });
-  beforeEach(() => {
-    office = new Office(stack);
-    transfers = new Transfers(office);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
-  after(() => stack.stop());
 
   /** The row of a transfer, once it says how the transfer ended. */
   const stored = async (id: string, status: string): Promise<Record<string, unknown>> => {
@@ -281,7 +272,8 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
     await stack.api('DELETE', `/conferences/${room.id}`);
   });
 
-  it('out of a conference of type connect: it stands until the new party is there, and ends with the two', async () => {
+  /** Alice and Bob in a conference of type connect, with the record of hers, and Carol outside. */
+  const inConnect = async () => {
     const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
     const room = (await stack.api<{ id: string }>('POST', '/conferences', { type: 'connect' })).body;
     const status = async () => (await stack.api<{ status: string }>('GET', `/conferences/${room.id}`)).body.status;
@@ -290,6 +282,11 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
     await Promise.all([one.hearsOnly([HZ.bob]), two.hearsOnly([HZ.alice])]);
     const mine = (await office.calls(2)).find(call => call.source.target === alice.name);
     assert(mine);
+    return { one, two, mine, carol, status };
+  };
+
+  it('out of a conference of type connect: it stands until the new party is there, and ends with the two', async () => {
+    const { one, two, mine, carol, status } = await inConnect();
     const made = await transfers.begin('blind', mine, carol);
     await one.ended();
     const incoming = await carol.waitForCall();
@@ -304,14 +301,7 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
   });
 
   it('attended out of a conference of type connect: a word with the new party, who takes the place, and it ends with the two', async () => {
-    const { alice, bob, carol } = await transfers.phones('alice', 'bob', 'carol');
-    const room = (await stack.api<{ id: string }>('POST', '/conferences', { type: 'connect' })).body;
-    const status = async () => (await stack.api<{ status: string }>('GET', `/conferences/${room.id}`)).body.status;
-    const [one, two] = await Promise.all([alice, bob].map(phone => phone.dial(`conference:${room.id}`)));
-    assert(one && two);
-    await Promise.all([one.hearsOnly([HZ.bob]), two.hearsOnly([HZ.alice])]);
-    const mine = (await office.calls(2)).find(call => call.source.target === alice.name);
-    assert(mine);
+    const { one, two, mine, carol, status } = await inConnect();
     const made = await transfers.begin('attended', mine, carol);
     const incoming = await carol.waitForCall();
     await Promise.all([one.hearsOnly([RINGBACK]), two.hasHeard(MUSIC_HZ)]);
@@ -332,11 +322,7 @@ describe('a conversation is transferred over HTTP (voice-and-flows 19)', functio
     const incoming = await alice.waitForCall();
     assert.equal((await transfers.order('blind', call, alice)).body.error?.reason, 'CALL_STATE_INVALID');
     incoming.answer();
-    await eventually(
-      'the answer',
-      () => office.call(call.id),
-      one => one.status === 'progressing',
-    );
+    await office.progressing(call.id);
     assert.equal((await transfers.order('blind', call, alice)).body.error?.reason, 'CALL_STATE_INVALID');
     await incoming.hangup();
     await office.ended(call.id);

@@ -2,8 +2,7 @@ import { strict as assert } from 'node:assert';
 import { createServer } from 'node:net';
 import type { Call } from '#contract/call';
 import type { Conference } from '#contract/conference';
-import { Office } from '../support/office.ts';
-import { sharedStack } from '../support/stack.ts';
+import { withOffice, type Office } from '../support/office.ts';
 
 const DOMAIN = 'trunkline.localhost';
 
@@ -11,13 +10,7 @@ describe('who calls whom, by the domain that is called (accounts-and-plumbing 20
   this.timeout(30_000);
   let office: Office;
 
-  beforeEach(async () => {
-    office = new Office(await sharedStack());
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
+  withOffice(opened => (office = opened));
 
   const home = (): string => office.stack.welcome.extensions[0]?.domain_name ?? '';
   const idOf = async (extension: string): Promise<string> => {

@@ -9,7 +9,7 @@ import { NEVER } from '#contract/time';
 import { freePorts } from '../../scripts/start/ports.ts';
 import { MediaClient } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { PhoneCall } from '../support/phone-call.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
@@ -18,17 +18,13 @@ describe('conferences when something dies', function () {
   let stack: Stack;
   let office: Office;
 
-  before(async () => {
-    stack = await startStack({ mediaApps: 2, env: { CONFERENCE_CHECK_MS: '25' } });
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
-  after(() => stack.stop());
+  withOffice(
+    opened => {
+      office = opened;
+      stack = office.stack;
+    },
+    () => startStack({ mediaApps: 2, env: { CONFERENCE_CHECK_MS: '25' } }),
+  );
 
   const open = async (given: Record<string, unknown> = {}): Promise<Conference> =>
     (await stack.api<Conference>('POST', '/conferences', { type: 'conference', ...given })).body;
@@ -225,12 +221,12 @@ describe('a conference between two media servers', function () {
   let stack: Stack;
   let office: Office;
 
-  before(async () => {
+  const twoServers = async (): Promise<Stack> => {
     const [port, admin] = await freePorts(2);
     const password = 'of-the-test';
     // One engine under two names: endpoints go by turns to the one and the other.
     const servers = ['127.0.0.1', 'localhost'].map(host => `freeswitch://${password}@${host}:${port}`);
-    stack = await startStack({
+    const started = await startStack({
       env: {
         ENGINE_EVENT_SOCKET_PORT: String(port),
         ENGINE_EVENT_SOCKET_PASSWORD: password,
@@ -242,18 +238,15 @@ describe('a conference between two media servers', function () {
     });
     await eventually(
       'both media servers',
-      () => stack.logs().filter(line => line.includes('connected to the media server')).length,
+      () => started.logs().filter(line => line.includes('connected to the media server')).length,
       count => count === 2,
     );
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(async () => {
-    await office.close();
-    await office.nothingLeft();
-  });
-  after(() => stack.stop());
+    return started;
+  };
+  withOffice(opened => {
+    office = opened;
+    stack = office.stack;
+  }, twoServers);
 
   it('takes callers of its own address, recorders and streams to its media server, and calls that are on the other over a link', async () => {
     const { body: room } = await stack.api<Conference>('POST', '/conferences', { type: 'conference' });

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const sleep = [{ type: 'sleep', option: { duration: 120_000 } }];
@@ -11,14 +11,10 @@ describe('processes that are killed', function () {
   let stack: Stack;
   let office: Office;
 
-  before(async () => {
-    stack = await startStack();
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(() => office.close());
-  after(() => stack.stop());
+  withOffice(opened => {
+    office = opened;
+    stack = office.stack;
+  }, startStack);
 
   it('media-app killed during a call: the call is ended truthfully within 10 s of the restart, and told', async () => {
     const phone = await office.registered('1001', { incoming: { autoAnswer: true } });
@@ -26,11 +22,7 @@ describe('processes that are killed', function () {
     const call = await office.ring('1001', sleep);
     const incoming = await phone.waitForCall();
     await incoming.answered();
-    await eventually(
-      'progress',
-      () => office.call(call.id),
-      one => one.status === 'progressing',
-    );
+    await office.progressing(call.id);
     const [mediaApp] = stack.processes.mediaApp;
     await mediaApp?.kill9();
     await mediaApp?.restart();

@@ -3,11 +3,12 @@ import { access, copyFile, mkdir, readdir, rename, rm, stat, truncate, writeFile
 import { join } from 'node:path';
 import type { Call } from '#contract/call';
 import type { EventMessage } from '#contract/events';
-import { type Recording, recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
+import { recordingFiles, RECORDINGS_FOLDER } from '#contract/recording';
 import { EMPTY_ID } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import { withOffice, type Office } from '../support/office.ts';
 import type { TestPhone } from '../support/phone.ts';
+import { Recordings } from '../support/recordings.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 const TOLD_LOST = 'recording_started,recording_failed,recording_finished';
@@ -16,15 +17,13 @@ describe('recordings when something breaks', function () {
   this.timeout(90_000);
   let stack: Stack;
   let office: Office;
+  let recordings: Recordings;
 
-  before(async () => {
-    stack = await startStack();
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
-  afterEach(() => office.close());
-  after(() => stack.stop());
+  withOffice(opened => {
+    office = opened;
+    stack = office.stack;
+    recordings = new Recordings(stack);
+  }, startStack);
 
   /** Rings the phone of an extension with a flow that records; resolves when the call has its recording. */
   const recorded = async (phone: TestPhone, extension = '1001', option = {}) => {
@@ -42,8 +41,6 @@ describe('recordings when something breaks', function () {
     return { call, incoming, recording_id };
   };
 
-  const recordingOf = async (id: string): Promise<Recording> =>
-    (await stack.api<Recording>('GET', `/recordings/${id}`)).body;
   /** The events of a recording, in order of arrival. */
   const typesOf = (heard: EventMessage[], id: string): string[] =>
     heard.filter(one => one.topic.endsWith(`:recording:${id}`)).map(one => one.event_type);
@@ -78,7 +75,7 @@ describe('recordings when something breaks', function () {
     assert.deepEqual([over.recording_id, over.recording_ids], [EMPTY_ID, [recording_id]]);
     const recording = await eventually(
       'the end of the recording',
-      () => recordingOf(recording_id),
+      () => recordings.see(recording_id),
       one => one.status === 'ended',
     );
     assert(recording.tm_end);
@@ -114,7 +111,7 @@ describe('recordings when something breaks', function () {
   it('control-api killed before the recording ends: once it is back, the files are stored files and are played', async () => {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const { incoming, recording_id } = await recorded(phone);
-    const look = () => recordingOf(recording_id);
+    const look = () => recordings.see(recording_id);
     const names = recordingFiles(await eventually('it records', look, one => one.status === 'recording'));
     const local = (): Promise<string[]> => readdir(join(stack.dataDir, RECORDINGS_FOLDER));
     await stack.processes.controlApi.kill9();
@@ -149,7 +146,7 @@ describe('recordings when something breaks', function () {
     incoming.vanish(); // nobody is left to tell it
     const recording = await eventually(
       'the end of the recording',
-      () => recordingOf(recording_id),
+      () => recordings.see(recording_id),
       one => one.status === 'ended',
     );
     assert(recording.tm_end);
@@ -163,7 +160,7 @@ describe('recordings when something breaks', function () {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
     const { call, incoming, recording_id } = await recorded(phone);
-    const look = () => recordingOf(recording_id);
+    const look = () => recordings.see(recording_id);
     const started = await eventually('it records', look, one => one.status === 'recording');
     const folder = join(stack.dataDir, RECORDINGS_FOLDER);
     const names = recordingFiles(started);
@@ -193,7 +190,7 @@ describe('recordings when something breaks', function () {
     const phone = await office.registered('1001', { tone: 600, incoming: { autoAnswer: true } });
     const heard = await office.listen();
     const { call, incoming, recording_id } = await recorded(phone);
-    const look = () => recordingOf(recording_id);
+    const look = () => recordings.see(recording_id);
     const started = await eventually('it records', look, one => one.status === 'recording');
     const capture = join(stack.dataDir, RECORDINGS_FOLDER, recordingFiles(started).capture);
     await eventually(
@@ -228,16 +225,12 @@ describe('recordings when something breaks', function () {
     const call = await office.ring('1001', [{ type: 'sleep', option: { duration: 120_000 } }]);
     const incoming = await phone.waitForCall();
     await incoming.answered();
-    await eventually(
-      'progress',
-      () => office.call(call.id),
-      one => one.status === 'progressing',
-    );
+    await office.progressing(call.id);
     const refused = await stack.api<unknown>('POST', `/calls/${call.id}/recording_start`, {});
     assert.equal(refused.status, 503, JSON.stringify(refused.body));
     const { status, recording_id, recording_ids } = await office.call(call.id);
     assert.deepEqual([status, recording_id, recording_ids.length], ['progressing', EMPTY_ID, 1]);
-    const recording = await recordingOf(recording_ids[0] ?? '');
+    const recording = await recordings.see(recording_ids[0] ?? '');
     assert.deepEqual([recording.status, recording.tm_start], ['ended', null]);
     assert(stack.logs().some(line => line.includes(recording.id) && line.includes('the recording did not start')));
     const told = () => typesOf(heard, recording.id);

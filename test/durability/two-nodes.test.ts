@@ -49,11 +49,7 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
       const call = await office.ring(extension, actions);
       const pair = { id: call.id, phone: await phone.waitForCall() };
       await pair.phone.answered();
-      await eventually(
-        'the answer',
-        () => office.call(call.id),
-        ({ status }) => status === 'progressing',
-      );
+      await office.progressing(call.id);
       if (await suits(call)) return pair;
       await pair.phone.hangup();
       await office.ended(call.id);

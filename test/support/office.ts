@@ -18,17 +18,20 @@ export interface PhoneAccount {
 }
 
 /**
- * Gives each test of a describe a new office on the shared stack, and closes it behind the test, which fails when it left
- * anything behind.
+ * Gives each test of a describe a new office, and closes it behind the test, which fails when it left anything behind.
  * @param opened takes the office, and makes what belongs to it
+ * @param start makes a stack for these tests alone, which is stopped behind them; without it they share that of the run
  */
-export const withOffice = (opened: (office: Office) => void): void => {
+export const withOffice = (opened: (office: Office) => void, start?: () => Promise<Stack>): void => {
+  let stack: Stack;
   let office: Office;
-  beforeEach(async () => opened((office = new Office(await sharedStack()))));
+  before(async () => void (stack = await (start ?? sharedStack)()));
+  beforeEach(() => opened((office = new Office(stack))));
   afterEach(async () => {
     await office.close();
     await office.nothingLeft();
   });
+  if (start) after(() => stack.stop());
 };
 
 /** The phones of one small office on a stack, and eyes on what the platform says about their calls. */
@@ -92,6 +95,15 @@ export class Office {
     const { status, body } = await this.stack.api<Call>('GET', `/calls/${id}`);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
+  }
+
+  /** The call once it is progressing. */
+  progressing(id: string): Promise<Call> {
+    return eventually(
+      `the progress of call ${id}`,
+      () => this.call(id),
+      call => call.status === 'progressing',
+    );
   }
 
   /** The call once it is over. */

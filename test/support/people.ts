@@ -10,11 +10,7 @@ import {
   newSipLabel,
 } from '../../control-api/auth/secrets.ts';
 import { openAccount } from '../../control-api/billing/ledger.ts';
-import type { Answer, TestApi } from './api.ts';
-
-/** The reason of a refusal. */
-export const reasonOf = (answer: Answer): unknown =>
-  (answer.body['error'] as Record<string, unknown> | undefined)?.['reason'];
+import type { TestApi } from './api.ts';
 
 /** One password for all, hashed once: bcrypt is slow on purpose. */
 const PASSWORD = 'a password of a test';

@@ -39,6 +39,12 @@ export interface ApiAnswer<T = Loose> {
   body: T;
 }
 
+/** The status and the reason of a refusal. */
+export const refusalOf = ({ status, body }: ApiAnswer<unknown>): [number, string] => [
+  status,
+  (body as { error: { reason: string } }).error.reason,
+];
+
 /** The whole system on free ports, as real processes. */
 export interface Stack {
   /** `http://127.0.0.1:port`, without /v1.0. */

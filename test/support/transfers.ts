@@ -4,10 +4,10 @@ import type { Transfer } from '#contract/transfer';
 import type { Welcome } from '#contract/welcome';
 import { header, type SipHeader, type SipResponse } from '../../scripts/phone/sip-message.ts';
 import { eventually } from './eventually.ts';
-import { type Office } from './office.ts';
+import { withOffice, type Office } from './office.ts';
 import type { PhoneCall } from './phone-call.ts';
 import type { TestPhone } from './phone.ts';
-import type { Stack } from './stack.ts';
+import { startStack, type Stack } from './stack.ts';
 
 /** Tones of the parties: each names the ones it hears. */
 export const HZ = { alice: 500, bob: 900, carol: 1300, dave: 1700 };
@@ -31,6 +31,18 @@ export const addExtensions = async (stack: Stack): Promise<void> => {
     assert.equal(status, 200, JSON.stringify(body));
     stack.welcome.extensions.push({ ...body, password: 'a long password' });
   }
+};
+
+/** Gives each test of a describe an office whose people hand conversations on; who does not answer is given up after 2.5 s. */
+export const withTransfers = (opened: (transfers: Transfers, office: Office) => void): void => {
+  withOffice(
+    office => opened(new Transfers(office), office),
+    async () => {
+      const stack = await startStack({ env: { DIAL_TIMEOUT_MS: '2500' } });
+      await addExtensions(stack);
+      return stack;
+    },
+  );
 };
 
 /** People of an office who hand their conversations on. */

@@ -1,19 +1,13 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly, onEngine } from '../../support/engine-only.ts';
-import { Line } from './line.ts';
+import { withLine, type Line } from './line.ts';
 import { SDP, type UdpPeer } from './peer.ts';
 import { next, SHORT, type Request, type Response } from './rig.ts';
 
 describe('drachtio: both sides at once', () => {
   let line: Line;
   let phone: UdpPeer;
-  before(async () => {
-    line = await Line.open({ timers: SHORT });
-  });
-  after(() => line.close());
-  beforeEach(async () => {
-    phone = await line.rig.phone();
-  });
+  withLine((...given) => ([line, phone] = given));
 
   const statusOf = (sent: Promise<Response>): Promise<number> => sent.then(response => response.status);
 

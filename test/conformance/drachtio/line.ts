@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
-import { SDP, type Heard, type Peer } from './peer.ts';
-import { next, Rig, type Call, type Client, type Request, type Response } from './rig.ts';
+import { SDP, type Heard, type Peer, type UdpPeer } from './peer.ts';
+import { next, Rig, SHORT, type Call, type Client, type Request, type Response } from './rig.ts';
 
 /** A server with one application, and calls between it and phones, all ended by `close`. */
 export class Line {
@@ -83,6 +83,14 @@ export class Line {
   close(): Promise<void> {
     return this.rig.close();
   }
+}
+
+/** A line with short timers for the tests of a suite, and a new phone for each of them. */
+export function withLine(take: (line: Line, phone: UdpPeer) => void): void {
+  let line: Line;
+  before(async () => void (line = await Line.open({ timers: SHORT })));
+  beforeEach(async () => take(line, await line.rig.phone()));
+  after(() => line.close());
 }
 
 /** Waits for something that shows no event of its own. */

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { engineOnly } from '../../support/engine-only.ts';
-import { Line } from './line.ts';
+import { withLine, type Line } from './line.ts';
 import { SDP, type Heard, type UdpPeer } from './peer.ts';
-import { next, SHORT, type Request, type Response } from './rig.ts';
+import { next, type Request, type Response } from './rig.ts';
 
 const RELIABLE = { headers: { Require: '100rel' }, body: SDP };
 const SUPPORTED = { Supported: '100rel, timer' };
@@ -10,13 +10,7 @@ const SUPPORTED = { Supported: '100rel, timer' };
 describe('drachtio: provisional responses that cannot get lost (RFC 3262)', () => {
   let line: Line;
   let phone: UdpPeer;
-  before(async () => {
-    line = await Line.open({ timers: SHORT });
-  });
-  after(() => line.close());
-  beforeEach(async () => {
-    phone = await line.rig.phone();
-  });
+  withLine((...given) => ([line, phone] = given));
   afterEach(() => {
     line.handle = (request, response) => line.answer(request, response);
   });

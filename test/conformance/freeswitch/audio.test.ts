@@ -4,30 +4,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { formatWav } from '../../../scripts/phone/wav.ts';
 import { ownServers } from '../../support/own-servers.ts';
 import { sideBySide } from '../../support/side-by-side.ts';
 import { timed, until, withEngine, type EngineUnderTest } from './engine-under-test.ts';
 
-/** A WAV file, 8 kHz mono 16 bit, of one tone. */
-function wav(frequency: number, ms: number): Buffer {
-  const samples = ms * 8;
-  const file = Buffer.alloc(44 + samples * 2);
-  file.write('RIFF', 0);
-  file.writeUInt32LE(file.length - 8, 4);
-  file.write('WAVEfmt ', 8);
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(8000, 24);
-  file.writeUInt32LE(16000, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36);
-  file.writeUInt32LE(samples * 2, 40);
-  for (let at = 0; at < samples; at += 1)
-    file.writeInt16LE(Math.round(8000 * Math.sin((2 * Math.PI * frequency * at) / 8000)), 44 + at * 2);
-  return file;
-}
+/** A WAV file of one tone. */
+const wav = (hz: number, ms: number): Buffer =>
+  formatWav(
+    Int16Array.from({ length: ms * 8 }, (_, at) => Math.round(8000 * Math.sin((2 * Math.PI * hz * at) / 8000))),
+  );
 
 /** Two tones in the sounds folder, 400 ms each. */
 async function withSounds({ directory }: EngineUnderTest): Promise<void> {
