@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
 import type { Call } from '#contract/call';
 import { EMPTY_ID } from '#contract/ids';
-import { CarrierDesk, inviteHeader, OWN_NUMBER } from '../support/carrier.ts';
+import { inviteHeader, OWN_NUMBER, withCarriers, type CarrierDesk } from '../support/carrier.ts';
 import { leaksIn, leaksTo } from '../support/far-end.ts';
 import { eventually } from '../support/eventually.ts';
-import { Office } from '../support/office.ts';
+import type { Office } from '../support/office.ts';
 import { TestPhone } from '../support/phone.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { Stranger } from '../support/stranger.ts';
@@ -21,28 +21,24 @@ describe('calls from the world (accounts-and-plumbing 20, 21)', function () {
   let office: Office;
   const callers: TestPhone[] = [];
 
-  before(async () => {
-    stack = await startStack({
-      env: { CARRIER_CHECK_MS: '1000', CUSTOMER_MAX_CALLS_PER_SECOND: String(MOST_CALLS_PER_SECOND) },
-    });
-    desk = await CarrierDesk.open(stack);
-    await desk.standIn(OWN_NUMBER);
-    await desk.number('+493055500177', { call_flow_id: EMPTY_ID });
-  });
-  beforeEach(() => {
-    office = new Office(stack);
-  });
   afterEach(async () => {
     const stopped = await Promise.allSettled(callers.splice(0).map(one => one.stop()));
-    await office.close();
-    await desk.clear();
-    await office.nothingLeft();
     for (const result of stopped) if (result.status === 'rejected') throw result.reason;
   });
-  after(async () => {
-    await desk.close();
-    await stack.stop();
-  });
+  withCarriers(
+    (...opened) => {
+      [office, desk] = opened;
+      stack = office.stack;
+    },
+    () =>
+      startStack({
+        env: { CARRIER_CHECK_MS: '1000', CUSTOMER_MAX_CALLS_PER_SECOND: String(MOST_CALLS_PER_SECOND) },
+      }),
+    async opened => {
+      await opened.standIn(OWN_NUMBER);
+      await opened.number('+493055500177', { call_flow_id: EMPTY_ID });
+    },
+  );
 
   /** Somebody who sends to our SIP server. */
   const caller = async (username: string, password = '', domain = DOMAIN): Promise<TestPhone> => {

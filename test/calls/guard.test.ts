@@ -5,7 +5,7 @@ import { newId } from '#contract/ids';
 import { engineOnly } from '../support/engine-only.ts';
 import { eventually } from '../support/eventually.ts';
 import { Office } from '../support/office.ts';
-import { sharedStack, type Stack } from '../support/stack.ts';
+import { sharedStack, superAdmin, type Stack } from '../support/stack.ts';
 import { guess, Stranger } from '../support/stranger.ts';
 
 const DOMAIN = 'trunkline.localhost';
@@ -240,14 +240,3 @@ describe('the guard', function () {
     assert.equal((await one.ask({ ...other, lines: [guess(first?.text ?? '', made)] }))?.status, 403);
   });
 });
-
-/** Credentials of somebody who runs the platform. */
-const superAdmin = async ({ baseUrl, welcome: { username, password } }: Stack): Promise<Record<string, string>> => {
-  const response = await fetch(`${baseUrl}/auth/login`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ username, password }),
-  });
-  const { token } = (await response.json()) as { token: string };
-  return { Authorization: `Bearer ${token}` };
-};

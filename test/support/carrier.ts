@@ -1,26 +1,59 @@
 import { strict as assert } from 'node:assert';
 import pg from 'pg';
 import { DEFAULT_ROUTES_OWNER } from '#contract/carrier';
-import { newId } from '#contract/ids';
+import { EMPTY_ID, newId } from '#contract/ids';
 import { fromDate, timestamp } from '#contract/time';
+import { Office } from './office.ts';
 import { TestPhone, type TestPhoneOptions } from './phone.ts';
-import type { Stack } from './stack.ts';
+import { sharedStack, type Stack } from './stack.ts';
 
 /** A normal number of the home customer, verified and free to call Germany and the United States. */
 export const OWN_NUMBER = '+493055500100';
+
+/**
+ * Gives each test of a describe a new office and opens a desk for carriers, whose routes and carriers are gone behind each.
+ * @param opened takes both
+ * @param start makes a stack for these tests alone, which is stopped behind them; without it they share that of the run
+ * @param prepare enters what all of these tests need
+ */
+export const withCarriers = (
+  opened: (office: Office, desk: CarrierDesk) => void,
+  start?: () => Promise<Stack>,
+  prepare: (desk: CarrierDesk) => Promise<void> = () => Promise.resolve(),
+): void => {
+  let stack: Stack;
+  let office: Office;
+  let desk: CarrierDesk;
+  before(async () => {
+    stack = await (start ?? sharedStack)();
+    desk = await CarrierDesk.open(stack);
+    await prepare(desk);
+  });
+  beforeEach(() => opened((office = new Office(stack)), desk));
+  afterEach(async () => {
+    await office.close();
+    await desk.clear();
+    await office.nothingLeft();
+  });
+  after(async () => {
+    await desk?.close();
+    if (start) await stack?.stop();
+  });
+};
 
 /** The records that calls to and from the world are decided by, on a stack, and scripted phones as carriers. */
 export class CarrierDesk {
   readonly db: pg.Client;
   readonly #stack: Stack;
   readonly #carriers: TestPhone[] = [];
+  readonly #numbers: string[] = [];
 
   private constructor(stack: Stack, db: pg.Client) {
     this.#stack = stack;
     this.db = db;
   }
 
-  /** Opens the world to the home customer. */
+  /** Opens the world to the home customer, until the desk is closed. */
   static async open(stack: Stack): Promise<CarrierDesk> {
     const db = new pg.Client({ connectionString: stack.databaseUrl });
     await db.connect();
@@ -35,7 +68,9 @@ export class CarrierDesk {
   async number(number: string, more: Record<string, unknown> = {}): Promise<string> {
     const { customer_id, flow_id } = this.#stack.welcome;
     const facts = { type: 'normal', status: 'active', name: '', detail: '', call_flow_id: flow_id };
-    return this.#insert('numbers', { customer_id, number, ...facts, ...more });
+    const id = await this.#insert('numbers', { customer_id, number, ...facts, ...more });
+    this.#numbers.push(id);
+    return id;
   }
 
   /** A number stands in for sources that are none: the default one of the outbound config. */
@@ -106,7 +141,17 @@ export class CarrierDesk {
     for (const result of stopped) if (result.status === 'rejected') throw result.reason;
   }
 
+  /** Nobody stands in for sources that are none any more. */
+  async standDown(): Promise<void> {
+    await this.db.query('UPDATE outbound_configs SET default_outgoing_source_number_id = $1', [EMPTY_ID]);
+  }
+
+  /** Takes the numbers away, and leaves the home customer as the first start made it. */
   async close(): Promise<void> {
+    await this.standDown();
+    await this.db.query('DELETE FROM numbers WHERE id = ANY($1)', [this.#numbers]);
+    await this.db.query("UPDATE outbound_configs SET destination_whitelist = '[]'");
+    await this.db.query("UPDATE customers SET identity_verification_status = 'none' WHERE home");
     await this.db.end();
   }
 

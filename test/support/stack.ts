@@ -283,6 +283,20 @@ const everyNode = async (redisUrl: string, count: number): Promise<void> => {
   }
 };
 
+/** Credentials of somebody who runs the platform. */
+export const superAdmin = async ({
+  baseUrl,
+  welcome: { username, password },
+}: Stack): Promise<Record<string, string>> => {
+  const response = await fetch(`${baseUrl}/auth/login`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ username, password }),
+  });
+  const { token } = (await response.json()) as { token: string };
+  return { Authorization: `Bearer ${token}` };
+};
+
 /**
  * Starts PostgreSQL (shared), a Redis, an engine, media-apps and control-api, and waits until /health is 200.
  * Rejects with the last log lines when it does not get well.
