@@ -8,6 +8,10 @@ import { keyBytes, saltBytes } from './srtp-keys.ts';
 /** SRTP_AES128_CM_HMAC_SHA1_80 (RFC 5764 section 4.1.2), the one that everybody must have. */
 const profile = 1;
 const suite = 'AES_CM_128_HMAC_SHA1_80';
+/**
+ * Packets that are taken: a handshake has ten, and some are sent again. Each may cost 5 ms or be kept, and a party may send thousands.
+ */
+const pace = { atOnce: 24, everyMs: 50, most: 200 };
 const serverKeyExchange = 12;
 const certificateVerify = 15;
 const digests = new Set(['sha-1', 'sha-256', 'sha-384', 'sha-512']);
@@ -26,6 +30,9 @@ export class DtlsSession {
   readonly #events: DtlsEvents;
   readonly #transport;
   #begun = false;
+  #taken = 0;
+  #allowed = pace.atOnce;
+  #allowedAt = performance.now();
 
   constructor(protection: DtlsProtection, certificate: Certificate, events: DtlsEvents) {
     this.#protection = protection;
@@ -67,7 +74,7 @@ export class DtlsSession {
 
   /** Takes a packet of the party. */
   receive(packet: Buffer): void {
-    if (this.#transport.closed) return;
+    if (this.#transport.closed || !this.#mayTake()) return;
     try {
       this.#transport.onData(packet, ['', 0]);
     } catch (error) {
@@ -78,6 +85,17 @@ export class DtlsSession {
   /** Sends and takes nothing any more. */
   close(): void {
     this.#transport.closed = true;
+    this.#socket.dtls.flight = Infinity; // what waits to be sent again for a minute is given up
+  }
+
+  #mayTake(): boolean {
+    const now = performance.now();
+    this.#allowed = Math.min(pace.atOnce, this.#allowed + (now - this.#allowedAt) / pace.everyMs);
+    this.#allowedAt = now;
+    if (this.#allowed < 1 || this.#taken >= pace.most) return false;
+    this.#allowed -= 1;
+    this.#taken += 1;
+    return true;
   }
 
   #connected(): void {

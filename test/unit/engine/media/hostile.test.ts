@@ -8,6 +8,7 @@ import type { RtpSocket } from '../../../../engine/media/rtp-ports.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { RtpReceiver } from '../../../../engine/media/rtp-receiver.ts';
 import { makeCertificate } from '../../../../engine/media/secure/certificate.ts';
+import { DtlsSession } from '../../../../engine/media/secure/dtls-session.ts';
 import type { DtlsProtection } from '../../../../engine/media/secure/protection.ts';
 import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { DigitReceiver } from '../../../../engine/media/telephone-event.ts';
@@ -194,5 +195,21 @@ describe('A party', () => {
     keys.length = 0;
     for (let n = 0; n < 40; n++) press(100_000 + n * 400, 300 + 4 * n);
     assert.equal(keys.length, 40);
+  });
+
+  it('that begins its DTLS handshake two thousand times at once makes us answer a few times', async () => {
+    const protection = await browser('frag', 'a password of some length');
+    const answers: Buffer[] = [];
+    const session = (role: DtlsProtection['role'], send: (packet: Buffer) => void): DtlsSession =>
+      new DtlsSession({ ...protection, role }, protection.certificate, { send, keys: nobody, failed: nobody });
+    const server = session('server', packet => answers.push(packet));
+    const client = session('client', hello => {
+      for (let n = 0; n < 2000; n++) server.receive(hello);
+      client.close();
+    });
+    client.begin();
+    await new Promise(resolve => setImmediate(resolve));
+    server.close();
+    assert.ok(answers.length >= 20 && answers.length < 60, `${answers.length}`);
   });
 });
