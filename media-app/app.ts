@@ -118,8 +118,7 @@ export const startMediaApp = async (settings: Settings, log: Log): Promise<Media
 const createServices = (settings: Settings, log: Log, redis: Redis, node: string, fetch: GuardedFetch): Services => {
   const sip = new SipServers(settings.SIP_SERVERS, log);
   const directory = new Directory(settings.DATABASE_URL);
-  const download = (url: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) =>
-    fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes: maxBytes, signal });
+  const download = (url: string, mostBytes: number) => fetch.download(url, { timeout_ms: AUDIO_TIMEOUT_MS, mostBytes });
   const notices = new Notices(redis);
   const contacts = new Contacts(redis, settings.CONTACT_CHECK_MS, log);
   const presences = new Presences(redis, contacts, log);

@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
+import { freshFile } from '../file-cache.ts';
 import { readable, spokenText, type SpeechProvider } from './provider.ts';
-import { canConvert, freshFile, telephoneWav } from './telephone-wav.ts';
+import { canConvert, telephoneWav } from './telephone-wav.ts';
 import { isInstalled, runTool } from './tool.ts';
 
 const DEFAULT_VOICE = 'slt';

@@ -1,5 +1,6 @@
 import type { FlowLog, Speech as SpeechRequest } from '#flow/action';
-import { WavCache } from './cache.ts';
+import { FileCache } from '../file-cache.ts';
+import { NEVER_ABORTED, unlessAborted } from '../unless-aborted.ts';
 import { espeak } from './espeak.ts';
 import { flite } from './flite.ts';
 import type { SpeechProvider } from './provider.ts';
@@ -27,26 +28,13 @@ export interface SpeechOptions {
   parallel?: number;
 }
 
-const CACHE_BYTES = 512 * 1024 * 1024;
-const NEVER_ABORTED = new AbortController().signal;
+/** Raised when the way speech is made changes, so that old files are not used. */
+const GENERATION = 1;
 
-/** Waits for a shared result; whoever gives up leaves the others waiting. */
-const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  signal.throwIfAborted();
-  let leave: () => void = () => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    leave = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', leave, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
-};
+const CACHE_BYTES = 512 * 1024 * 1024;
 
 class CachedSpeech implements Speech {
-  readonly #cache: WavCache;
+  readonly #cache: FileCache;
   readonly #espeak: SpeechProvider;
   readonly #flite: SpeechProvider;
   readonly #slots: Slots;
@@ -55,7 +43,7 @@ class CachedSpeech implements Speech {
   readonly #making = new Map<string, Promise<string>>();
 
   constructor({ cacheDir, log, maxBytes = CACHE_BYTES, parallel = 4 }: SpeechOptions) {
-    this.#cache = new WavCache(cacheDir, maxBytes);
+    this.#cache = new FileCache(cacheDir, maxBytes);
     this.#espeak = espeak({ dir: this.#cache.dir });
     this.#flite = flite({ dir: this.#cache.dir });
     this.#slots = new Slots(parallel);
@@ -87,7 +75,7 @@ class CachedSpeech implements Speech {
 
   async #made(provider: SpeechProvider, speech: SpeechRequest, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
-    const name = this.#cache.nameOf([provider.name, speech.voice_id, speech.language, speech.text]);
+    const name = this.#cache.nameOf([GENERATION, provider.name, speech.voice_id, speech.language, speech.text]);
     const making = this.#making.get(name) ?? this.#make(provider, speech, name);
     return unlessAborted(making, signal);
   }

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import path from 'node:path';
+import { freshFile } from '../file-cache.ts';
 import { isInstalled, runTool } from './tool.ts';
 
 /** The longest speech that is kept, in seconds; SSML can ask for silence without end. */
@@ -8,9 +7,6 @@ const MAX_SECONDS = 900;
 
 /** True when WAV files can be converted. */
 export const canConvert = (): Promise<boolean> => isInstalled('ffmpeg', ['-version']);
-
-/** A name for a file that does not exist yet. */
-export const freshFile = (dir: string): string => path.join(dir, `${randomUUID()}.part.wav`);
 
 /**
  * Writes any WAV as a telephone hears it: 8 kHz, 16-bit, mono.

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, relative } from 'node:path';
 import { AudioLibrary } from '../../../media-app/media/audio-library.ts';
@@ -32,6 +32,40 @@ describe('the audio that flows name by URL', () => {
     await library.open(['http://audio.example/a.wav'], signal);
     await library.open(['http://audio.example/a.wav'], signal);
     assert.deepEqual(asked, ['http://audio.example/a.wav']);
+  });
+
+  it('is fetched once for all calls that ask at the same time, also when the first of them gives up', async () => {
+    const library = new AudioLibrary(folder, fetchAudio);
+    const leaving = new AbortController();
+    const first = library.open(['http://audio.example/a.wav'], leaving.signal);
+    const others = Array.from({ length: 20 }, () =>
+      library.open(['http://audio.example/a.wav'], new AbortController().signal),
+    );
+    leaving.abort(new Error('the caller has hung up'));
+    await assert.rejects(first, /has hung up/);
+    const [file = ''] = (await Promise.all(others)).flat();
+    assert.deepEqual([asked.length, await readFile(file, 'utf8')], [1, 'sound']);
+  });
+
+  it('never fills the disk: what was asked for least recently makes room', async () => {
+    const library = new AudioLibrary(folder, fetchAudio, 50); // ten sounds of five bytes
+    for (let n = 0; n < 40; n++)
+      await library.open([`http://audio.example/a.wav?caller=${n}`, 'http://audio.example/often.mp3'], signal);
+    assert.equal((await readdir(folder)).length, 10);
+    assert.equal(asked.length, 41);
+    const again = new AudioLibrary(folder, fetchAudio, 50);
+    await again.open(['http://audio.example/often.mp3', 'http://audio.example/a.wav?caller=39'], signal);
+    await again.open(['http://audio.example/new.wav'], signal);
+    assert.deepEqual([asked.length, (await readdir(folder)).length], [42, 10]);
+  });
+
+  it('that could not be fetched is asked for again the next time', async () => {
+    let tries = 0;
+    const library = new AudioLibrary(folder, () =>
+      tries++ === 0 ? Promise.reject(new Error('no answer')) : Promise.resolve(Buffer.from('sound')),
+    );
+    await assert.rejects(library.open(['http://audio.example/a.wav'], signal), /no answer/);
+    await library.open(['http://audio.example/a.wav'], signal);
   });
 
   it('is never a path of the machine', async () => {

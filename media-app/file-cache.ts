@@ -1,18 +1,20 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Raised when the way speech is made changes, so that old files are not used. */
-const GENERATION = 1;
-
 /** An unfinished file of this age was left by a process that died, in milliseconds. */
 const ABANDONED_MS = 600_000;
 
-const NAME = /^[0-9a-f]{64}\.wav$/;
+const NAME = /^[0-9a-f]{64}\.[a-z0-9]{2,4}$/;
 
-/** Files by the hash of what they contain, the least recently used of them deleted when they grow too large. */
-export class WavCache {
+const PART = '.part.wav';
+
+/** A name for a file that does not exist yet, to be made and then kept. */
+export const freshFile = (dir: string): string => path.join(dir, `${randomUUID()}${PART}`);
+
+/** Files of sound by the hash of what they are made of, the least recently used of them deleted when they grow too large. */
+export class FileCache {
   readonly dir: string;
   readonly #maxBytes: number;
   /** Name to size, least recently used first. */
@@ -26,10 +28,10 @@ export class WavCache {
     mkdirSync(this.dir, { recursive: true });
   }
 
-  /** The name under which a speech is kept. */
-  nameOf(parts: readonly string[]): string {
-    const hash = createHash('sha256').update(JSON.stringify([GENERATION, ...parts]));
-    return `${hash.digest('hex')}.wav`;
+  /** The name under which what is made of these parts is kept. */
+  nameOf(parts: readonly (string | number)[], extension = '.wav'): string {
+    const hash = createHash('sha256').update(JSON.stringify(parts));
+    return `${hash.digest('hex')}${extension}`;
   }
 
   /** The absolute path of a kept file, or undefined. */
@@ -86,7 +88,7 @@ export class WavCache {
       if (!state) continue;
       const { size, mtimeMs } = state;
       if (NAME.test(name)) found.push({ name, size, used: mtimeMs });
-      else if (name.endsWith('.part.wav') && mtimeMs < Date.now() - ABANDONED_MS) await rm(file, { force: true });
+      else if (name.endsWith(PART) && mtimeMs < Date.now() - ABANDONED_MS) await rm(file, { force: true });
     }
     for (const { name, size } of found.sort((a, b) => a.used - b.used)) this.#touch(name, size);
   }
