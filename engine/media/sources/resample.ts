@@ -50,12 +50,18 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
+/** Input samples that are read at once: each is asked for once or twice, however many output samples it is part of. */
+const portion = 2048;
+
 /** Reads material of any rate at another, a portion at a time. */
 export class Resampler {
   readonly #kernel: Kernel;
   readonly #rate: number;
   readonly #target: number;
   readonly #sampleAt: (index: number) => number;
+  /** Input samples from `#from` on. */
+  readonly #input: Float32Array;
+  #from = NaN;
 
   /** `sampleAt` gives the input sample of an index; 0 outside of the material. */
   constructor(rate: number, target: number, sampleAt: (index: number) => number) {
@@ -63,6 +69,7 @@ export class Resampler {
     this.#rate = rate;
     this.#target = target;
     this.#sampleAt = sampleAt;
+    this.#input = new Float32Array(portion + 2 * this.#kernel.half);
   }
 
   /** The output sample of this index. */
@@ -76,10 +83,19 @@ export class Resampler {
       whole += 1;
     }
     const weights = phases[phase];
+    const first = this.#reach(whole - half + 1);
     let sum = 0;
     if (weights)
-      for (let tap = 0; tap < weights.length; tap++)
-        sum += (weights[tap] ?? 0) * this.#sampleAt(whole + tap - half + 1);
+      for (let tap = 0; tap < weights.length; tap++) sum += (weights[tap] ?? 0) * (this.#input[first + tap] ?? 0);
     return Math.round(sum);
+  }
+
+  /** Has the input from this index on, as much as an output sample needs; where that begins. */
+  #reach(index: number): number {
+    const at = index - this.#from;
+    if (at >= 0 && at < portion) return at;
+    for (let i = 0; i < this.#input.length; i++) this.#input[i] = this.#sampleAt(index + i);
+    this.#from = index;
+    return 0;
   }
 }

@@ -7,6 +7,7 @@ import type { RemoteParty } from '../../../../engine/media/remote-party.ts';
 import type { RtpSocket } from '../../../../engine/media/rtp-ports.ts';
 import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { RtpReceiver } from '../../../../engine/media/rtp-receiver.ts';
+import { Resampler } from '../../../../engine/media/sources/resample.ts';
 import { makeCertificate } from '../../../../engine/media/secure/certificate.ts';
 import { DtlsSession } from '../../../../engine/media/secure/dtls-session.ts';
 import type { DtlsProtection } from '../../../../engine/media/secure/protection.ts';
@@ -211,5 +212,14 @@ describe('A party', () => {
     await new Promise(resolve => setImmediate(resolve));
     server.close();
     assert.ok(answers.length >= 20 && answers.length < 60, `${answers.length}`);
+  });
+});
+
+describe('A hostile file', () => {
+  it('of eight channels at 64 kHz is read once, not once for every sample that is heard', () => {
+    let reads = 0;
+    const resampler = new Resampler(64_000, 8000, index => (reads++, index % 100));
+    for (let index = 0; index < 8000; index++) resampler.at(index);
+    assert.ok(reads < 1.2 * 64_000, `${reads}`);
   });
 });
