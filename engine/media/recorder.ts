@@ -185,7 +185,9 @@ export class Recorder extends EventEmitter<RecorderEvents> implements AudioTap {
   }
 
   async #write(chunk: Buffer): Promise<void> {
-    await this.#file.write(chunk, 0, chunk.length, this.#written);
+    // A disk that is nearly full takes a part, and says so only when it is given the rest.
+    for (let done = 0; done < chunk.length;)
+      done += (await this.#file.write(chunk, done, chunk.length - done, this.#written + done)).bytesWritten;
     this.#written += chunk.length;
     this.#pendingBytes -= chunk.length;
     await this.#writeHeader();

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { FileNotFoundError } from './source.ts';
+import { Turns } from './turns.ts';
 
 const maxPcm = 128 * 1024 * 1024;
 const timeoutMs = 20_000;
+const turns = new Turns(8);
 
 /** Extension to demuxer: the format is fixed by the name, so that a file cannot pose as a playlist of other files. */
 const demuxers: Record<string, string> = {
@@ -25,14 +27,16 @@ const demuxers: Record<string, string> = {
 };
 
 /**
- * Turns a file into 16-bit PCM of this rate with ffmpeg, within 20 s and 128 MiB. Rejects with FileNotFoundError for an
+ * Turns a file into 16-bit PCM of this rate with ffmpeg, within 20 s and 128 MiB, eight files at once. Rejects with FileNotFoundError for an
  * unknown extension, a file ffmpeg cannot read, or a machine without ffmpeg.
  */
 export function transcode(path: string, extension: string, rate: number): Promise<Buffer> {
   const demuxer = Object.hasOwn(demuxers, extension) ? demuxers[extension] : undefined;
   if (demuxer === undefined) return Promise.reject(new FileNotFoundError(path, 'is of an unknown format'));
   const input = ['-nostdin', '-v', 'error', '-protocol_whitelist', 'file', '-f', demuxer, '-i', `file:${path}`];
-  return collect(path, [...input, '-map', '0:a:0', '-ac', '1', '-ar', String(rate), '-f', 's16le', 'pipe:1']);
+  return turns.take(() =>
+    collect(path, [...input, '-map', '0:a:0', '-ac', '1', '-ar', String(rate), '-f', 's16le', 'pipe:1']),
+  );
 }
 
 function collect(path: string, parameters: string[]): Promise<Buffer> {

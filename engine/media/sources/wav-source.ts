@@ -22,6 +22,12 @@ interface Material {
 const cache = new Map<string, { stamp: string; material: Material }>();
 let cachedBytes = 0;
 
+/** Long files, for as long as somebody plays them: all who hear one share its bytes. */
+const played = new Map<string, { stamp: string; bytes: WeakRef<Buffer>; layout: PcmLayout }>();
+
+/** Files that are being read, by key and stamp. */
+const underWay = new Map<string, Promise<Material>>();
+
 /**
  * Opens a file: WAV (PCM of 16 and 8 bits, A-law, µ-law, up to 64 kHz), headerless audio by extension, everything else
  * through ffmpeg. It is read at `rate`, in samples of which `seek` counts. Rejects with FileNotFoundError.
@@ -83,9 +89,22 @@ async function load(path: string, rate: number): Promise<Material> {
   const key = `${rate} ${path}`;
   const known = cache.get(key);
   if (known?.stamp === stamp) return touch(key, known);
-  const material = await read(path, rate);
-  remember(key, stamp, material);
-  return material;
+  const long = played.get(key);
+  const bytes = long?.stamp === stamp ? long.bytes.deref() : undefined;
+  if (long && bytes) return { bytes, layout: long.layout };
+  return underWay.get(`${stamp} ${key}`) ?? readOnce(path, rate, key, stamp);
+}
+
+function readOnce(path: string, rate: number, key: string, stamp: string): Promise<Material> {
+  const name = `${stamp} ${key}`;
+  const reading = read(path, rate)
+    .then(material => {
+      remember(key, stamp, material);
+      return material;
+    })
+    .finally(() => underWay.delete(name));
+  underWay.set(name, reading);
+  return reading;
 }
 
 async function read(path: string, rate: number): Promise<Material> {
@@ -110,13 +129,18 @@ function touch(key: string, entry: { stamp: string; material: Material }): Mater
 
 function remember(key: string, stamp: string, material: Material): void {
   forget(key);
-  if (material.bytes.length > cachedFile) return;
+  if (material.bytes.length > cachedFile) return share(key, stamp, material);
   cache.set(key, { stamp, material });
   cachedBytes += material.bytes.length;
   for (const oldest of cache.keys()) {
     if (cachedBytes <= cacheBudget) break;
     forget(oldest);
   }
+}
+
+function share(key: string, stamp: string, { bytes, layout }: Material): void {
+  for (const [other, { bytes: others }] of played) if (!others.deref()) played.delete(other);
+  played.set(key, { stamp, bytes: new WeakRef(bytes), layout });
 }
 
 function forget(key: string): void {

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { encode } from '../../../../engine/media/codecs/g711.ts';
 import { Recorder } from '../../../../engine/media/recorder.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
+import { Turns } from '../../../../engine/media/sources/turns.ts';
 import { parseWav, wavHeader } from '../../../../engine/media/sources/wav-format.ts';
 import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
 import { drain, sine } from './signals.ts';
@@ -146,6 +147,29 @@ describe('Playing files', () => {
         assert.ok(inside(samples, 1000) > 0.9 * Math.SQRT2 * loudness(samples.subarray(800, 7200)), what);
       }),
     );
+  });
+
+  it('many who hear a long file share it, at once and later', async () => {
+    await writeFile(join(soundsDir, 'long.wav'), wav(new Int16Array(3_000_000)));
+    const before = process.memoryUsage().arrayBuffers;
+    const open = (): Promise<unknown>[] => Array.from({ length: 10 }, () => openSource('long.wav', { soundsDir }));
+    const hearing = [...(await Promise.all(open())), ...(await Promise.all(open()))];
+    const grown = process.memoryUsage().arrayBuffers - before;
+    assert.ok(hearing.length === 20 && grown < 20e6, `${grown} bytes for a file of six million`);
+  });
+
+  it('at most eight files are converted at once; the others have their turn, also behind broken ones', async () => {
+    const turns = new Turns(8);
+    let [running, most] = [0, 0];
+    const work = async (at: number): Promise<number> => {
+      most = Math.max(most, (running += 1));
+      await new Promise(resolve => setImmediate(resolve));
+      running -= 1;
+      if (at % 5 === 0) throw new Error('broken');
+      return at;
+    };
+    const results = await Promise.allSettled(Array.from({ length: 40 }, (_, at) => turns.take(() => work(at))));
+    assert.deepEqual([most, results.filter(one => one.status === 'rejected').length], [8, 8]);
   });
 
   it('a list of 200 files plays each of them, without a gap', async () => {
