@@ -61,10 +61,16 @@ export class LoadedServers {
 
   async leg(id: number): Promise<Leg> {
     const phone = await LoadPhone.open(id);
-    const endpoint = await this.#media.createEndpoint({ remoteSdp: phone.sdp });
-    endpoint.conn?.socket?.setNoDelay(true);
+    const endpoint = await this.endpointFor(phone.sdp);
     phone.talkTo(endpoint.local.sdp);
     return { phone, endpoint };
+  }
+
+  /** An endpoint for a phone with this description. */
+  async endpointFor(sdp: string): Promise<Endpoint> {
+    const endpoint = await this.#media.createEndpoint({ remoteSdp: sdp });
+    endpoint.conn?.socket?.setNoDelay(true);
+    return endpoint;
   }
 
   /** Others who call, so many a second, and an application that answers them with a tone, each a process of its own. */
