@@ -15,6 +15,9 @@ import { Recordings } from './recordings.ts';
 import { RoomSounds } from './room-sounds.ts';
 import { recordingRate } from '../session-recording.ts';
 
+/** The flag of members of whom one has to be there (since FreeSWITCH 1.10.10; `endconf` ends it when any of those leaves). */
+const MANDATORY = 'mandatory_member_endconf';
+
 /** What makes a conference. */
 export interface ConferenceOptions {
   name: string;
@@ -54,7 +57,7 @@ export class Conference {
   readonly #options: ConferenceOptions;
   readonly #unsubscribe: () => void;
   #endsBelowTwo = false;
-  /** Runs from when the last member with `endconf` has left. */
+  /** Runs from when the last mandatory member has left. */
   #grace: NodeJS.Timeout | null = null;
   #waitsForModerator = false;
   #over = false;
@@ -128,7 +131,7 @@ export class Conference {
     this.members.set(id, member);
     this.#endsBelowTwo ||= flags.has('mintwo');
     this.#waitsForModerator ||= flags.has('wait-mod');
-    if (flags.has('endconf')) this.#stayOpen();
+    if (flags.has('endconf') || flags.has(MANDATORY)) this.#stayOpen();
     this.#watchModerators();
     this.raise({ ...memberHeaders(this, member), Action: 'add-member' });
     this.sounds.entered(member);
@@ -147,6 +150,7 @@ export class Conference {
     this.sounds.left(member);
     if (this.members.size === 0) void this.#finish();
     else if (this.#endsBelowTwo && this.size < 2) this.end();
+    else if (member.flags.has('endconf')) this.end();
     else if (this.#lostItsLast(member)) this.#endAfterGrace();
   }
 
@@ -193,12 +197,12 @@ export class Conference {
     return asked ? recordingRate(asked.channel, name => asked.channel.get(name)) : this.rate;
   }
 
-  /** Whether nobody with `endconf` is left. */
+  /** Whether this was the last mandatory member. */
   #lostItsLast(gone: Member): boolean {
-    return gone.flags.has('endconf') && ![...this.members.values()].some(one => one.flags.has('endconf'));
+    return gone.flags.has(MANDATORY) && ![...this.members.values()].some(one => one.flags.has(MANDATORY));
   }
 
-  /** Ends at once, or when nobody with `endconf` has come within `endconference_grace_time` seconds. */
+  /** Ends at once, or when no mandatory member, nor one with `endconf`, has come within `endconference_grace_time` seconds. */
   #endAfterGrace(): void {
     const seconds = Math.min(Number(this.parameters.get('endconference_grace_time') ?? 0) || 0, 86_400);
     if (seconds <= 0) return this.end();
