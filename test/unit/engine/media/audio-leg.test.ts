@@ -1,141 +1,31 @@
 import { strict as assert } from 'node:assert';
-import type { Socket } from 'node:dgram';
-import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import type { RemoteParty } from '../../../../engine/media/audio-leg.ts';
-import { AudioLeg } from '../../../../engine/media/audio-leg.ts';
-import { MediaClock } from '../../../../engine/media/clock.ts';
 import { decode } from '../../../../engine/media/codecs/g711.ts';
 import { codecNamed, codecNames } from '../../../../engine/media/codecs/table.ts';
-import { RtpPorts } from '../../../../engine/media/rtp-ports.ts';
 import { emptyHeader, parseRtp, type RtpHeader } from '../../../../engine/media/rtp.ts';
-import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { openSource } from '../../../../engine/media/sources/open-source.ts';
-import { loudness, toneAmplitude } from '../../../../engine/media/tones.ts';
+import { loudness } from '../../../../engine/media/tones.ts';
+import {
+  clock,
+  hears,
+  host,
+  leg,
+  line,
+  listen,
+  party,
+  phone,
+  play,
+  says,
+  stall,
+  ticks,
+  voice,
+  withLegs,
+} from './leg-rig.ts';
 
-const run = promisify(execFile);
-const host = '127.0.0.1';
 const codecs = codecNames.map(codecNamed);
-const clock = new MediaClock();
-const ports = new RtpPorts([33_000, 33_199], host);
-let legs: AudioLeg[] = [];
-let sockets: Socket[] = [];
-
-function party(port: number, more: Partial<RemoteParty> = {}): RemoteParty {
-  return {
-    address: host,
-    port,
-    codec: 'PCMU',
-    payloadType: 0,
-    telephoneEvent: 101,
-    ptime: 20,
-    direction: 'sendrecv',
-    ...more,
-  };
-}
-
-async function leg(idleMs?: number): Promise<AudioLeg> {
-  const opened = await AudioLeg.open({ ports, clock, idleMs });
-  legs.push(opened);
-  return opened;
-}
-
-/** Two legs that are each other's party, as two phones on a direct line. */
-async function line(more: Partial<RemoteParty> = {}): Promise<[AudioLeg, AudioLeg]> {
-  const [a, b] = [await leg(), await leg()];
-  a.setRemote(party(b.localPort, more));
-  b.setRemote(party(a.localPort, more));
-  return [a, b];
-}
-
-async function phone(): Promise<Socket> {
-  const socket = createSocket('udp4');
-  sockets.push(socket);
-  socket.bind(0, host);
-  await once(socket, 'listening');
-  return socket;
-}
-
-async function play(on: AudioLeg, frequency: number): Promise<void> {
-  on.setSource(await openSource(`tone_stream://%(60000,0,${frequency})`, { soundsDir: '/' }));
-}
-
-function ticks(count: number): Promise<void> {
-  return new Promise(resolve => {
-    const stop = clock.subscribe(() => {
-      if (--count > 0) return;
-      stop();
-      resolve();
-    });
-  });
-}
-
-/** What a leg's party says over the next 200 ms, after `skip` ticks. */
-async function listen(on: AudioLeg, skip = 10): Promise<Int16Array> {
-  await ticks(skip);
-  const samples: number[] = [];
-  const stop = on.addTap({ frame: said => samples.push(...said) });
-  await ticks(10);
-  stop();
-  return Int16Array.from(samples);
-}
-
-function hears(samples: Int16Array, present: number[], absent: number[] = [], rate = 8000): void {
-  const level = (hz: number) => Math.round(toneAmplitude(samples, hz, rate));
-  for (const one of present) assert.ok(level(one) > 5000, `${one} Hz is missing: ${level(one)}`);
-  for (const one of absent) assert.ok(level(one) < 500, `${one} Hz is heard: ${level(one)}`);
-}
-
-/** Listens until the party says that: on a busy machine a tone may have been cut. */
-async function says(on: AudioLeg, present: number[], absent: number[] = [], skip?: number): Promise<void> {
-  for (let tries = 4; tries > 0; tries--) {
-    try {
-      return hears(await listen(on, skip), present, absent, on.rate);
-    } catch {
-      // once more
-    }
-  }
-  hears(await listen(on, skip), present, absent, on.rate);
-}
-
-/** An RTP packet of a phone, with a constant payload byte. */
-function voice(n: number, byte = 0x20, ssrc = 99): Buffer {
-  const packet = Buffer.alloc(172, byte);
-  packet.writeUInt16BE(0x8000, 0);
-  packet.writeUInt16BE(n & 0xffff, 2);
-  packet.writeUInt32BE(n * 160, 4);
-  packet.writeUInt32BE(ssrc, 8);
-  return packet;
-}
-
-/** Fields of a control packet as tshark reads them; `_ws.expert` is empty for one without a flaw. */
-async function dissected(packet: Buffer, fields: string[]): Promise<string[]> {
-  const exported = Buffer.concat([Buffer.from('000c000472746370' + '00000000', 'hex'), packet]); // "of the dissector rtcp"
-  const head = Buffer.alloc(40);
-  [0xa1b2c3d4, 0x00040002, 0, 0, 0xffff, 252, 1, 0, exported.length, exported.length].forEach((word, at) =>
-    head.writeUInt32BE(word, 4 * at),
-  );
-  const file = join(tmpdir(), `trunkline-rtcp-${process.pid}.pcap`);
-  await writeFile(file, Buffer.concat([head, exported]));
-  const { stdout } = await run('tshark', ['-r', file, '-T', 'fields', ...fields.flatMap(name => ['-e', name])]);
-  await rm(file);
-  return stdout.replace(/\n$/, '').split('\t');
-}
 
 describe('An audio leg', () => {
-  afterEach(() => {
-    for (const one of legs) one.close();
-    for (const one of sockets) one.close();
-    legs = [];
-    sockets = [];
-    assert.equal(ports.inUse, 0);
-    assert.equal(clock.stats().subscribers, 0);
-  });
+  withLegs();
 
   for (const { name, payloadType } of codecs) {
     it(`${name}: both parties hear the other's tone and nothing else`, async () => {
@@ -159,21 +49,6 @@ describe('An audio leg', () => {
         await Promise.all([says(a, [1000], [440], 20), says(b, [440], [1000], 20)]);
       }),
     );
-  });
-
-  it('presses keys at the clock of Opus, and tells their length in samples', async () => {
-    const [a, b] = await line({ codec: 'opus', payloadType: 102, telephoneEvent: 103 });
-    const pressed: [string, number][] = [];
-    b.on('digit', ({ digit, duration_samples }) => pressed.push([digit, duration_samples]));
-    await play(a, 440);
-    await listen(b);
-    await a.sendDigits('5#');
-    await ticks(10);
-    assert.deepEqual(pressed, [
-      ['5', 800],
-      ['#', 800],
-    ]);
-    await says(b, [440]);
   });
 
   it('sends 50 packets a second of digital silence without a source', async () => {
@@ -314,52 +189,6 @@ describe('An audio leg', () => {
     assert.ok(ran >= 29 * 160 && ran <= 33 * 160, `${ran / 160} frames of 20 ms`);
   });
 
-  it('digits arrive once each, in order, and are not heard as noise', async () => {
-    const [a, b] = await line();
-    const digits: string[] = [];
-    b.on('digit', one => digits.push(`${one.digit}:${one.duration_samples}`));
-    const quiet = listen(b, 0);
-    await a.sendDigits('159#', 80, 60);
-    await ticks(5);
-    assert.deepEqual(digits, ['1:640', '5:640', '9:640', '#:640']);
-    assert.ok(loudness(await quiet) < 20);
-  });
-
-  it('digits of one bridged party are reported and passed on', async () => {
-    const [phoneA, a] = await line();
-    const [phoneB, b] = await line();
-    a.bridge(b);
-    const reported = once(a, 'digit');
-    const passed = once(phoneB, 'digit');
-    await ticks(3);
-    await phoneA.sendDigits('7');
-    assert.equal(((await reported) as [{ digit: string }])[0].digit, '7');
-    assert.equal(((await passed) as [{ digit: string }])[0].digit, '7');
-  });
-
-  it('a party without telephone-event gets digits as tones', async () => {
-    const [a, b] = await line({ telephoneEvent: null });
-    b.hearTones(false);
-    await ticks(10);
-    const heard = listen(b, 0);
-    void a.sendDigits('5', 1000);
-    hears((await heard).subarray(640), [770, 1336], [697, 941]);
-  });
-
-  it('keys of a party without telephone-event are taken from its tones, which others hardly hear', async () => {
-    const [a, b] = await line({ telephoneEvent: null });
-    const digits: Digit[] = [];
-    b.on('digit', digit => digits.push(digit));
-    let loud = 0;
-    b.addTap({ frame: said => (loud += loudness(said) > 100 ? 1 : 0) });
-    await ticks(10);
-    await a.sendDigits('1590D*#55', 80, 60);
-    await ticks(6);
-    assert.equal(digits.map(({ digit }) => digit).join(''), '1590D*#55');
-    assert.ok(digits.every(({ inband, duration_samples }) => inband && Math.abs(duration_samples - 640) <= 160));
-    assert.ok(loud <= 2 * digits.length, `${loud} frames of tones`);
-  });
-
   it('sends to where the party really is, and lets no stranger take the stream', async () => {
     const [real, stranger] = [await phone(), await phone()];
     const one = await leg();
@@ -445,147 +274,4 @@ describe('An audio leg', () => {
     stop();
     assert.equal(one.stats().in_flaw_total, 0);
   });
-
-  it('reports to the party by RTCP what tshark reads as sent, lost and late', async () => {
-    const socket = await phone();
-    const one = await leg();
-    one.setRemote({ ...party(socket.address().port), multiplexed: true });
-    const reported = new Promise<Buffer>(resolve =>
-      socket.on('message', packet => packet[1] === 200 && resolve(Buffer.from(packet))),
-    );
-    for (let n = 1; n <= 10; n++) if (n !== 5) socket.send(voice(n), one.localPort, host);
-    socket.send(Buffer.from('80c8000600000063aabbccdd11223344000000000000000a000000a0', 'hex'), one.localPort, host);
-    const packets = 'rtcp.sender.packetcount';
-    const ofPhone = ['fraction', 'cum_nr', 'ext_high', 'jitter', 'lsr', 'dlsr'].map(name => `rtcp.ssrc.${name}`);
-    const fields = ['rtcp.pt', packets, 'rtcp.sender.octetcount', ...ofPhone, 'rtcp.length_check', '_ws.expert'];
-    const [types, sent, octets, fraction, lost, highest, jitter, last, delay, length, flaws] = await dissected(
-      await reported,
-      fields,
-    );
-    assert.deepEqual(
-      [types, fraction, lost, highest, last, length, flaws],
-      ['200,202', '25', '1', '10', String(0xccdd1122), '1', ''],
-    );
-    assert.ok(Number(sent) >= 40 && Number(sent) <= 50 && Number(octets) === 160 * Number(sent), `${sent}, ${octets}`);
-    assert.ok(Number(jitter) > 40 && Number(jitter) < 160, `${jitter}: ten packets of 20 ms came at once`);
-    assert.ok(Number(delay) > 0.5 * 65_536 && Number(delay) < 3 * 65_536, `${delay}: a second before`);
-  });
-
-  it('learns from the party’s reports how far away it is, and how our stream arrives', async () => {
-    const socket = await phone();
-    const one = await leg();
-    one.setRemote({ ...party(socket.address().port), multiplexed: true });
-    const report = await new Promise<Buffer>(resolve => {
-      socket.on('message', packet => packet[1] === 200 && resolve(Buffer.from(packet)));
-      socket.send(voice(1), one.localPort, host);
-    });
-    const answer = Buffer.alloc(32);
-    answer.writeUInt32BE(0x81c90007, 0);
-    answer.writeUInt32BE(report.readUInt32BE(4), 8);
-    answer.writeUInt8(64, 12); // a quarter is lost
-    answer.writeUInt32BE(80, 20); // 10 ms at 8 kHz
-    answer.writeUInt32BE(report.readUInt32BE(10), 24);
-    answer.writeUInt32BE(0, 28);
-    socket.send(answer, one.localPort, host);
-    while (one.stats().rtcp_packet_count === 0) await ticks(1);
-    const { rtcp_round_trip_ms, rtcp_reported_loss_rate, rtcp_reported_jitter_ms } = one.stats();
-    assert.ok(rtcp_round_trip_ms >= 0 && rtcp_round_trip_ms < 500, `${rtcp_round_trip_ms} ms`);
-    assert.deepEqual([rtcp_reported_loss_rate, rtcp_reported_jitter_ms], [25, 10]);
-    assert.equal(report.readUInt32BE(28), 99);
-  });
-
-  it('closing ends waiting digits and may be done twice', async () => {
-    const [a] = await line();
-    const sent = a.sendDigits('123456789');
-    a.close();
-    a.close();
-    await sent;
-  });
 });
-
-describe('RTP ports', () => {
-  it('are even, and run out with a sentence', async () => {
-    const few = new RtpPorts([33_301, 33_305], host);
-    const taken = [await few.acquire(), await few.acquire()];
-    assert.deepEqual(taken.map(one => one.port).sort(), [33_302, 33_304]);
-    await assert.rejects(few.acquire(), /no free RTP port between 33301 and 33305/);
-    for (const one of taken) one.release();
-    assert.equal(few.inUse, 0);
-  });
-
-  it('rest before they are used again', async () => {
-    const one = new RtpPorts([33_310, 33_311], host);
-    (await one.acquire()).release();
-    const start = performance.now();
-    (await one.acquire()).release();
-    assert.ok(performance.now() - start >= 350);
-  });
-
-  it('that another program has are passed over', async () => {
-    const other = createSocket('udp4').bind(33_320, host);
-    await once(other, 'listening');
-    const two = new RtpPorts([33_320, 33_323], host);
-    const got = await two.acquire();
-    assert.equal(got.port, 33_322);
-    got.release();
-    other.close();
-  });
-});
-
-describe('The media clock', () => {
-  it('does not drift: 100 ticks take two seconds, and it tells how late they were', async () => {
-    const own = new MediaClock();
-    const times: number[] = [];
-    await new Promise<void>(resolve => {
-      const stop = own.subscribe(() => {
-        times.push(performance.now());
-        if (times.length > 100) {
-          stop();
-          resolve();
-        }
-      });
-    });
-    const took = (times[100] ?? 0) - (times[0] ?? 0);
-    assert.ok(Math.abs(took - 2000) < 40, `${took} ms`);
-    assert.ok(own.stats().mean_late_ms < 20 && own.stats().ticks === 101);
-  });
-
-  it('makes up for a short stall and skips a long one', async () => {
-    const own = new MediaClock();
-    let count = 0;
-    const ticked = new Promise<void>(resolve => {
-      const stop = own.subscribe(() => {
-        if (++count === 1) stall(700);
-        if (count === 29) {
-          stop();
-          resolve();
-        }
-      });
-    });
-    await ticked;
-    assert.ok(own.stats().skipped >= 5 && own.stats().skipped <= 15, `${own.stats().skipped} skipped`);
-    assert.ok(own.stats().max_late_ms > 100);
-  });
-
-  it('goes on for the others when one subscriber throws, and stops with the last', async () => {
-    const errors: unknown[] = [];
-    const own = new MediaClock(error => errors.push(error));
-    const stopBroken = own.subscribe(() => {
-      throw new Error('broken');
-    });
-    await new Promise<void>(resolve => {
-      const stop = own.subscribe(() => {
-        stop();
-        resolve();
-      });
-    });
-    stopBroken();
-    assert.equal(errors.length, 1);
-    assert.equal(own.stats().subscribers, 0);
-  });
-});
-
-function stall(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
-}
