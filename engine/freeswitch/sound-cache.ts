@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { pipeline } from 'node:stream/promises';
+import { makeRoom } from './make-room.ts';
 
 const deadlineMs = 10_000;
 const maxBytes = 32 * 1024 * 1024;
 const freshMs = 60_000;
 const maxFreshMs = 86_400_000;
-const maxFiles = 500;
+const maxCopies = 500;
 /** Types of what may be a sound; without one the address decides. */
 const sounding = /^(audio\/.+|video\/.+|application\/(ogg|octet-stream)|binary\/octet-stream|)$/;
 const known = new Set(['.wav', '.mp3', '.ogg', '.opus', '.flac', '.m4a', '.r8', '.r16', '.ul', '.al', '.gsm']);
@@ -57,10 +58,9 @@ async function freshOrFetched(url: string, target: string, cacheDir: string): Pr
   const copy = await kept(target);
   if (copy && Date.now() < copy.freshUntil) return copy.path;
   await mkdir(cacheDir, { recursive: true });
-  const files = await readdir(cacheDir);
-  if (files.length >= maxFiles) await removeOldest(cacheDir, files);
   try {
     remember(target, await fetched(url, target, copy));
+    await makeRoom(cacheDir);
   } catch (error) {
     if (!copy) throw error;
     copy.freshUntil = Date.now() + freshMs; // what was heard before is better than nothing (RFC 9111 section 4.2.4)
@@ -71,14 +71,15 @@ async function freshOrFetched(url: string, target: string, cacheDir: string): Pr
 /** The copy, as long as its file is there. */
 async function kept(target: string): Promise<Copy | null> {
   const copy = copies.get(target);
-  return copy && (await ageMs(copy.path)) < Number.POSITIVE_INFINITY ? copy : null;
+  const there = copy && (await stat(copy.path).catch(() => null)); // made room for others meanwhile
+  return there ? copy : null;
 }
 
 function remember(target: string, copy: Copy): void {
   copies.delete(target);
   copies.set(target, copy);
   const [oldest] = copies.keys();
-  if (copies.size > maxFiles && oldest !== undefined) copies.delete(oldest);
+  if (copies.size > maxCopies && oldest !== undefined) copies.delete(oldest);
 }
 
 async function fetched(url: string, target: string, copy: Copy | null): Promise<Copy> {
@@ -137,15 +138,4 @@ function limited(max: number): Transform {
       else callback(null, chunk);
     },
   });
-}
-
-async function ageMs(path: string): Promise<number> {
-  const found = await stat(path).catch(() => null); // removed meanwhile: as good as too old
-  return found ? Date.now() - found.mtimeMs : Number.POSITIVE_INFINITY;
-}
-
-async function removeOldest(cacheDir: string, files: string[]): Promise<void> {
-  const aged = await Promise.all(files.map(async name => ({ name, age: await ageMs(join(cacheDir, name)) })));
-  const oldest = aged.sort((a, b) => b.age - a.age).slice(0, Math.ceil(maxFiles / 5));
-  await Promise.all(oldest.map(({ name }) => rm(join(cacheDir, name), { force: true })));
 }

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { access, mkdir, rename } from 'node:fs/promises';
+import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Turns } from '../media/sources/turns.ts';
+import { makeRoom } from './make-room.ts';
 
 /** What is to be said and how. */
 export interface Utterance {
@@ -14,12 +16,13 @@ export interface Utterance {
 
 const maxText = 5000;
 const deadlineMs = 15_000;
+const turns = new Turns(8);
 const missing = new Set<string>();
 let serial = 0;
 
 /**
  * Makes speech of a text with flite or espeak-ng as a child process and gives the WAV file; null when neither is
- * installed or there is nothing to say. The same text is made once.
+ * installed or there is nothing to say. The same text is made once, eight texts at a time.
  */
 export async function synthesize(utterance: Utterance): Promise<string | null> {
   const text = utterance.text
@@ -35,8 +38,9 @@ export async function synthesize(utterance: Utterance): Promise<string | null> {
   if (await exists(target)) return target;
   await mkdir(utterance.cacheDir, { recursive: true });
   for (const command of commandsFor(utterance, text, `${target}~${process.pid}-${++serial}.wav`)) {
-    if (missing.has(command.program) || !(await succeeds(command))) continue;
+    if (missing.has(command.program) || !(await turns.take(() => succeeds(command)))) continue;
     await rename(command.target, target);
+    await makeRoom(utterance.cacheDir);
     return target;
   }
   return null;
@@ -59,7 +63,14 @@ function commandsFor({ engine, voice }: Utterance, text: string, target: string)
   return engine === 'flite' ? [flite, espeak] : [espeak, flite];
 }
 
-function succeeds({ program, args }: Command): Promise<boolean> {
+/** Whether it was said; what was begun and not finished is removed. */
+async function succeeds(command: Command): Promise<boolean> {
+  const done = await runs(command);
+  if (!done) await rm(command.target, { force: true });
+  return done;
+}
+
+function runs({ program, args }: Command): Promise<boolean> {
   return new Promise(resolve => {
     execFile(program, args, { timeout: deadlineMs }, error => {
       if (error?.code === 'ENOENT') missing.add(program);

@@ -1,11 +1,12 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeRoom } from '../../../../engine/freeswitch/make-room.ts';
 import { fetchSound } from '../../../../engine/freeswitch/sound-cache.ts';
 
 describe('sounds that are fetched over HTTP', () => {
@@ -106,5 +107,16 @@ describe('sounds that are fetched over HTTP', () => {
       answer = saying('x', { 'content-type': type });
       assert.ok((await sound(path)).endsWith(ending), `${path} as ${type}`);
     }
+  });
+
+  it('make room, the oldest first, when they are too many or too large', async () => {
+    for (const [at, bytes] of [60, 30, 30, 10, 10].entries()) {
+      await writeFile(join(folder, `${at}.wav`), Buffer.alloc(bytes));
+      await utimes(join(folder, `${at}.wav`), 1000 + at, 1000 + at);
+    }
+    await makeRoom(folder, { files: 4, bytes: 1000 });
+    assert.deepEqual((await readdir(folder)).sort(), ['1.wav', '2.wav', '3.wav', '4.wav']);
+    await makeRoom(folder, { files: 4, bytes: 50 });
+    assert.deepEqual((await readdir(folder)).sort(), ['2.wav', '3.wav', '4.wav']);
   });
 });
