@@ -7,7 +7,7 @@ import { startMediaThread } from './freeswitch/thread.ts';
 import type { CodecName } from './media/codecs/table.ts';
 import { Certificates, type CertificateFiles } from './sip/certificates.ts';
 import { ownCertificate } from './sip/self-signed.ts';
-import type { SipLog } from './sip/stack.ts';
+import type { SipLog } from './sip/log.ts';
 import { threadMemory } from './thread-memory.ts';
 
 /** Everything the embedded engine needs to know. */

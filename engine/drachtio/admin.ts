@@ -126,19 +126,19 @@ export class AdminListener {
 
   #accept(socket: Socket, welcome: (app: App) => void = () => undefined): void {
     this.#sockets.add(socket);
-    const session = new Session(this.#core(), this.#config.secret, socket, welcome);
-    socket.on('data', chunk => session.read(chunk));
+    const connection = new AppConnection(this.#core(), this.#config.secret, socket, welcome);
+    socket.on('data', chunk => connection.read(chunk));
     // The close that follows does the tidying.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.#sockets.delete(socket);
-      session.closed();
+      connection.closed();
     });
   }
 }
 
 /** One connection: nothing but a successful `authenticate` is heard before it. */
-class Session {
+class AppConnection {
   readonly #core: Core;
   readonly #secret: string;
   readonly #socket: Socket;

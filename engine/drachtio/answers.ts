@@ -54,7 +54,7 @@ function compose(core: Core, incoming: Incoming, given: SipResponse): SipRespons
   const response = responseTo(request, given.status, given.reason || undefined, { To: taggedTo(incoming) }, given.body);
   const own = ownHeaders(given, DECIDED, local);
   const hasContact = own.some(one => one.key === 'contact');
-  if (!hasContact && wantsContact(incoming, given)) response.headers.push(header('Contact', contactOf(incoming)));
+  if (!hasContact && wantsContact(incoming, given)) response.headers.push(header('Contact', ownContact(incoming)));
   response.headers.push(...own);
   const type = missingContentType(given);
   if (type) response.headers.push(header('Content-Type', type));
@@ -76,7 +76,7 @@ function taggedTo(incoming: Incoming): string {
   return tagOf(to) === undefined ? `${to};tag=${incoming.transaction.localTag}` : to;
 }
 
-const contactOf = ({ source, dialog }: Incoming): string => dialog?.contact ?? contactValue(localOf(source));
+const ownContact = ({ source, dialog }: Incoming): string => dialog?.contact ?? contactValue(localOf(source));
 
 /** 2xx and reliable 1xx to INVITE, 2xx to UPDATE, every answer to SUBSCRIBE and re-INVITE; an ordinary 180 has none. */
 function wantsContact(incoming: Incoming, given: SipResponse): boolean {

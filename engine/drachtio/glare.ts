@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { listOf } from '../sip/grammar.ts';
-import { cseqOf, headersOf, type HeaderInput, type SipRequest } from '../sip/message.ts';
-import { parseNameAddr } from '../sip/uri.ts';
+import { cseqOf, type HeaderInput, type SipRequest } from '../sip/message.ts';
 import type { Dialog, Incoming, Outgoing } from './records.ts';
+import { contactOf } from './target.ts';
 
 /** Why a request inside a dialog cannot be taken now. */
 export interface Objection {
@@ -27,7 +26,7 @@ export function objectionTo(dialog: Dialog, request: SipRequest): Objection | un
 
 /** RFC 3261 14.2: one INVITE at a time, and one offer. */
 function objectionToInvite(dialog: Dialog, request: SipRequest): Objection | undefined {
-  if (parseNameAddr(listOf(headersOf(request, 'contact'))[0] ?? '') === undefined) return { status: 400 };
+  if (contactOf(request) === undefined) return { status: 400 };
   if (isOpen(dialog.invite) || hasOpenOffer(dialog.update)) return PENDING;
   const theirs = openOf(dialog);
   return theirs.some(one => one.request.method === 'INVITE' || waitsForAnswer(one)) ? comeAgain() : undefined;

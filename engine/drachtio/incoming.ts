@@ -16,7 +16,7 @@ import type { Core, Dialog, Incoming } from './records.ts';
 import { confirmedBy, relent } from './reliable.ts';
 import { tooShort } from './session-timer.ts';
 import { endsSubscription } from './subscriptions.ts';
-import { peerOfRequest } from './target.ts';
+import { contactOf, peerOfRequest } from './target.ts';
 
 /** RFC 3261 8.2.2.1 */
 const SCHEMES = /^(sips?|tel|urn):/i;
@@ -173,9 +173,6 @@ function receiveBye(core: Core, dialog: Dialog, bye: Incoming): void {
 
 const dialogId = (request: SipRequest): string =>
   `${headerOf(request, 'call-id') ?? ''};from-tag=${tagOf(headerOf(request, 'from')) ?? ''}`;
-
-const contactOf = (message: SipRequest): string | undefined =>
-  parseNameAddr(listOf(headersOf(message, 'contact'))[0] ?? '')?.uri;
 
 function newDialog(app: App, { request, source, localTag }: ServerTransaction): Dialog {
   const from = headerOf(request, 'from') ?? '';

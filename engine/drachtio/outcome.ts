@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { listOf } from '../sip/grammar.ts';
 import type { Hop, Source } from '../sip/hop.ts';
-import { cseqOf, headerOf, headersOf, newTag, responseTo, type SipRequest, type SipResponse } from '../sip/message.ts';
+import { cseqOf, headerOf, headersOf, responseInPlace, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { NameError } from '../sip/resolver.ts';
-import { parseNameAddr, tagOf } from '../sip/uri.ts';
+import { isChallenge } from '../sip/transactions/server.ts';
+import { tagOf } from '../sip/uri.ts';
 import { announce, announceOwn } from './announce.ts';
 import { callAnswered } from './cdr.ts';
 import { runHeld } from './dialogs.ts';
@@ -12,7 +12,7 @@ import type { Core, Dialog, Outgoing } from './records.ts';
 import { expectPrack, isOutOfTurn } from './reliable.ts';
 import { prolong } from './session-timer.ts';
 import { endsSubscription, losesSubscription, renew } from './subscriptions.ts';
-import { nextHop, peerOfResponse } from './target.ts';
+import { contactOf, nextHop, peerOfResponse } from './target.ts';
 
 /** A request, where it goes, and who wants to know what comes of it: an application or `own`. */
 interface Launch extends Pick<Outgoing, 'app' | 'own' | 'dialog' | 'initial'> {
@@ -50,9 +50,7 @@ function watch(core: Core, outgoing: Outgoing): void {
 function failed(core: Core, outgoing: Outgoing, status: number, reason?: string): void {
   if (outgoing.final !== undefined) return;
   const { request, hop } = outgoing.transaction;
-  const to = `${headerOf(request, 'to') ?? ''};tag=${newTag()}`;
-  const known = tagOf(headerOf(request, 'to')) !== undefined;
-  const response = responseTo(request, status, reason, known ? {} : { To: to });
+  const response = responseInPlace(request, status, reason);
   conclude(core, outgoing, status);
   outgoing.own?.(response);
   if (outgoing.app) announceOwn(outgoing.app, outgoing.id, outgoing.dialog?.id ?? '', response, hop);
@@ -116,18 +114,14 @@ function retarget(outgoing: Outgoing, dialog: Dialog, response: SipResponse, sou
   dialog.peer = peerOfResponse(dialog.routes, contact, source);
 }
 
-const contactOf = (response: SipResponse): string | undefined =>
-  parseNameAddr(listOf(headersOf(response, 'contact'))[0] ?? '')?.uri;
-
 /** The final response is known: dialogs begin, go on or end with it. */
 function conclude(core: Core, outgoing: Outgoing, status: number): void {
   outgoing.final = status;
   core.outgoing.delete(outgoing.id);
   const { dialog } = outgoing;
   if (!dialog) return;
-  const challenged = status === 401 || status === 407;
   if (outgoing.initial && status < 300) dialog.state = 'confirmed';
-  else if (outgoing.initial || (outgoing.method === 'BYE' && !challenged)) core.dialogs.remove(dialog);
+  else if (outgoing.initial || (outgoing.method === 'BYE' && !isChallenge(status))) core.dialogs.remove(dialog);
   else if (endsSubscription(dialog, outgoing.transaction.request)) core.dialogs.remove(dialog);
   else if (losesSubscription(dialog, outgoing.method, status)) core.dialogs.remove(dialog);
   else if (outgoing.method === 'INVITE' && status >= 300) dialog.invite = undefined;

@@ -1,5 +1,5 @@
 import { listOf } from '../sip/grammar.ts';
-import type { Hop, Source } from '../sip/hop.ts';
+import { hopOfSource, type Hop, type Source } from '../sip/hop.ts';
 import { headerOf, headersOf, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { parseNameAddr, parseUri } from '../sip/uri.ts';
 
@@ -24,7 +24,7 @@ export class RegisteredContacts {
   /** Called for a 2xx to REGISTER: remembers the connection it came over for as long as the registration holds. */
   remember(request: SipRequest, response: SipResponse, source: Source): void {
     if (source.transport === 'udp') return;
-    const hop: Hop = { transport: source.transport, host: source.address, port: source.port };
+    const hop = hopOfSource(source);
     const fallback = headerOf(response, 'expires') ?? headerOf(request, 'expires');
     for (const entry of listOf(headersOf(request, 'contact'))) {
       const contact = parseNameAddr(entry);

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { hopOfSource } from '../sip/hop.ts';
 import { header, headerOf, headersOf, type SipMessage, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { companion } from '../sip/transactions/client.ts';
 import { tagOf } from '../sip/uri.ts';
@@ -49,8 +50,7 @@ export function insist(core: Core, incoming: Incoming, response: SipResponse, gi
 function announceGone({ app, id, request, source, dialog }: Incoming): void {
   const why = { Reason: 'SIP;cause=504;text="PRACK timeout"' };
   const cancel = companion('CANCEL', request, headerOf(request, 'to') ?? '', why);
-  const hop = { transport: source.transport, host: source.address, port: source.port };
-  announceOwn(app, id, dialog?.id ?? '', cancel, hop);
+  announceOwn(app, id, dialog?.id ?? '', cancel, hopOfSource(source));
 }
 
 /** No PRACK is waited for any more; what waited for it goes on. */

@@ -1,8 +1,8 @@
-import type { SipLog } from '../sip/log.ts';
-import { silentLog } from '../sip/log.ts';
+import { silentLog, type SipLog } from '../sip/log.ts';
 import type { BanList } from '../sip/ban-list.ts';
 import type { Certificates } from '../sip/certificates.ts';
-import { SipStack, type SipListener } from '../sip/stack.ts';
+import type { SipListener } from '../sip/layer.ts';
+import { SipStack } from '../sip/stack.ts';
 import { Alarms, type SipTimers } from '../sip/timers.ts';
 import { AdminListener, type AdminConfig } from './admin.ts';
 import { announceLost } from './announce.ts';

@@ -1,15 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { header, headerOf, setHeader, type SipHeader, type SipRequest, type SipResponse } from '../sip/message.ts';
 import { parseParams } from '../sip/grammar.ts';
+import { LONGEST_MS } from '../sip/timers.ts';
 import type { Objection } from './glare.ts';
 import type { Core, Dialog } from './records.ts';
 
 /** Session timers (RFC 4028) as drachtio-server runs them: for its applications, which need not know of them. */
 
 type Side = 'uac' | 'uas';
-
-/** A timer set longer would ring at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** Session-Expires of a message; undefined when absent or unreadable. */
 function expiresOf(message: { headers: SipHeader[] }): { seconds: number; refresher: Side | undefined } | undefined {

@@ -2,8 +2,6 @@ import { headerOf, type SipRequest, type SipResponse } from '../sip/message.ts';
 import type { Core, Dialog } from './records.ts';
 
 const DEFAULT_SECONDS = 3600;
-/** A longer timer would ring at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** RFC 6665 4.4.1: the notifier says when a subscription is over. */
 export const endsSubscription = (dialog: Dialog, request: SipRequest): boolean =>
@@ -19,7 +17,7 @@ export function renew(core: Core, dialog: Dialog, request: SipRequest, response:
   if (dialog.method !== 'SUBSCRIBE' || request.method !== 'SUBSCRIBE' || response.status >= 300) return;
   const seconds = Number(headerOf(response, 'expires') ?? headerOf(request, 'expires') ?? DEFAULT_SECONDS);
   const lasting = (Number.isFinite(seconds) ? seconds : DEFAULT_SECONDS) * 1000 + 64 * core.stack.timers.T1;
-  dialog.alarms.set('expiry', Math.min(lasting, LONGEST_MS), () => core.dialogs.remove(dialog));
+  dialog.alarms.set('expiry', lasting, () => core.dialogs.remove(dialog));
 }
 
 /** The other side knows the subscription no more, or is gone (RFC 6665 4.1.2.2 and 4.2.2). */

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import type { SipRequest } from '../sip/stack.ts';
-import { headerOf } from '../sip/stack.ts';
+import { headerOf, type SipRequest } from '../sip/message.ts';
 
 /** What becomes of a call: its control connection goes to this address. */
 export interface Route {

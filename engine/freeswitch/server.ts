@@ -10,7 +10,7 @@ import type { CodecName } from '../media/codecs/table.ts';
 import { codecNames } from '../media/codecs/table.ts';
 import { makeCertificate } from '../media/secure/certificate.ts';
 import { RtpPorts } from '../media/rtp-ports.ts';
-import type { SipLog } from '../sip/stack.ts';
+import type { SipLog } from '../sip/log.ts';
 import { threadMemory, type ThreadMemory } from '../thread-memory.ts';
 import { runApi } from './api/index.ts';
 import { causeFrom } from './causes.ts';

@@ -1,5 +1,8 @@
-import type { Hop, ServerTransaction, SipRequest, SipStack, Source } from '../sip/stack.ts';
-import { headerOf, headersOf, newRequest, parseNameAddr, responseTo } from '../sip/stack.ts';
+import { hopOfSource, type Hop, type Source } from '../sip/hop.ts';
+import { headerOf, headersOf, newRequest, responseTo, type SipRequest } from '../sip/message.ts';
+import type { SipStack } from '../sip/stack.ts';
+import type { ServerTransaction } from '../sip/transactions/server.ts';
+import { parseNameAddr } from '../sip/uri.ts';
 import { causeFromReason, reasonHeader } from './causes.ts';
 import { formatHostPort } from '../sip/grammar.ts';
 import type { Negotiation } from './negotiation.ts';
@@ -96,7 +99,7 @@ export class SipLeg {
   }
 
   #hop(): Hop {
-    return { transport: this.#source.transport, host: this.#source.address, port: this.#source.port };
+    return hopOfSource(this.#source);
   }
 
   #respondToInvite(transaction: ServerTransaction): boolean {

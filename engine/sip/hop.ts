@@ -1,13 +1,14 @@
 import { isIP, isIPv6 } from 'node:net';
-import { listOf } from './grammar.ts';
-import { headersOf, type SipRequest } from './message.ts';
+import type { SipRequest } from './message.ts';
+import { routesOf } from './routes.ts';
 import { parseNameAddr, parseUri } from './uri.ts';
 
 /** TLS is SIP over TLS over TCP; WS and WSS are SIP over WebSocket (RFC 7118). */
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss';
 
 const TRANSPORTS: ReadonlySet<string> = new Set<Transport>(['udp', 'tcp', 'tls', 'ws', 'wss']);
-const isTransport = (text: string): text is Transport => TRANSPORTS.has(text);
+/** Whether it is the name of one, in lower case. */
+export const isTransport = (text: string): text is Transport => TRANSPORTS.has(text);
 
 /** What a transport is called when it has to be secure (RFC 3261 26.2.2, RFC 7118 5.2.4); UDP cannot be. */
 const SECURE: Partial<Record<string, Transport>> = { tcp: 'tls', tls: 'tls', ws: 'wss', wss: 'wss' };
@@ -33,6 +34,9 @@ export interface Source {
   size: number;
 }
 
+/** Where what comes from there is answered to. */
+export const hopOfSource = ({ transport, address, port }: Source): Hop => ({ transport, host: address, port });
+
 /** The port of a URI that names none (RFC 3261 19.1.2, RFC 7118 5.2.4). */
 export function defaultPort(transport: Transport): number {
   if (transport === 'ws') return 80;
@@ -54,7 +58,7 @@ export function hopOfUri(text: string, wanted?: Transport): Hop | undefined {
 
 /** Topmost Route, else the request URI (RFC 3261 8.1.2). */
 export function hopOfRequest(request: SipRequest, wanted?: Transport): Hop | undefined {
-  const route = listOf(headersOf(request, 'route'))[0];
+  const route = routesOf(request)[0];
   const uri = route === undefined ? request.uri : parseNameAddr(route)?.uri;
   return uri === undefined ? undefined : hopOfUri(uri, wanted);
 }

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { headerKey, headerName } from './names.ts';
+import { tagOf } from './uri.ts';
 
 /** One header line. `key` is the lower-case long name used for look-ups, `name` the spelling on the wire. */
 export interface SipHeader {
@@ -79,6 +80,12 @@ export function responseTo(
   const kept = own.size > 0 ? list.filter(one => !own.has(one.key)) : list;
   const text = oneLine(reason ?? reasonOf(status));
   return { status, reason: text, headers: [...kept, ...given], body: Buffer.from(body) };
+}
+
+/** The response that stands for one which never came (RFC 3261 8.1.3.1); outside a dialog with a tag of its own. */
+export function responseInPlace(request: SipRequest, status: number, reason?: string): SipResponse {
+  const to = headerOf(request, 'to') ?? '';
+  return responseTo(request, status, reason, tagOf(to) === undefined ? { To: `${to};tag=${newTag()}` } : {});
 }
 
 /** Value of the first header of that name, any spelling; undefined when absent. */

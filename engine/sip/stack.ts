@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { BanList } from './ban-list.ts';
 import { formatHostPort } from './grammar.ts';
-import { hopOfRequest, literalOf, type Hop, type Source, type Transport } from './hop.ts';
+import { hopOfRequest, hopOfSource, literalOf, type Hop, type Source, type Transport } from './hop.ts';
 import { TransportLayer, type LayerOptions, type SipListener } from './layer.ts';
 import { silentLog, type SipLog } from './log.ts';
 import {
@@ -13,7 +12,6 @@ import {
   newBranch,
   responseTo,
   serialize,
-  type HeaderInput,
   type SipMessage,
   type SipRequest,
   type SipResponse,
@@ -26,33 +24,12 @@ import { Afterlife } from './transactions/afterlife.ts';
 import type { ClientTransaction } from './transactions/client.ts';
 import { InviteClientTransaction } from './transactions/invite-client.ts';
 import { InviteServerTransaction } from './transactions/invite-server.ts';
+import { ackKey, serverKey, tagged } from './transactions/keys.ts';
 import { NonInviteClientTransaction } from './transactions/non-invite-client.ts';
 import { NonInviteServerTransaction } from './transactions/non-invite-server.ts';
 import type { ServerTransaction } from './transactions/server.ts';
 import type { Wire } from './transactions/wire.ts';
-import { tagOf } from './uri.ts';
 import { stampVia, topVia } from './via.ts';
-
-export type { Hop, Source, Transport } from './hop.ts';
-export type { SipListener } from './layer.ts';
-export type { SipLog } from './log.ts';
-export type { SipTimers } from './timers.ts';
-export type { SentRequest } from './sent-request.ts';
-export type { ServerTransaction } from './transactions/server.ts';
-export {
-  headerOf,
-  headersOf,
-  newBranch,
-  newCallId,
-  newRequest,
-  newTag,
-  responseTo,
-  setHeader,
-  type SipMessage,
-  type SipRequest,
-  type SipResponse,
-} from './message.ts';
-export { parseNameAddr, parseUri, tagOf } from './uri.ts';
 
 export interface SipStackOptions extends LayerOptions {
   listeners: SipListener[];
@@ -118,13 +95,12 @@ export class SipStack extends EventEmitter<StackEvents> {
     this.#wire = {
       timers: this.timers,
       send: (message, hop, failed) => this.#layer.send(message, hop, failed),
-      connected: hop => this.#layer.connected(hop),
       probe: (hop, refused) => this.#layer.probe(hop, refused),
     };
     const reaches = (transport: Transport, address?: string): boolean => this.#layer.reaches(transport, address);
     this.#resolver = new Resolver({ servers: options.nameServers, reaches, log: this.#log });
     this.#road = {
-      ...{ timers: this.timers, connected: this.#wire.connected, begin: this.#begin.bind(this) },
+      ...{ timers: this.timers, connected: hop => this.#layer.connected(hop), begin: this.#begin.bind(this) },
       ...{ aim: this.#aim.bind(this), waysTo: this.#waysTo.bind(this), failed: this.#failed.bind(this) },
       answered: ({ hop }) => this.#resolver.trust(hop),
     };
@@ -161,8 +137,8 @@ export class SipStack extends EventEmitter<StackEvents> {
   }
 
   /** What comes from there is not to be lost in a flood from elsewhere. */
-  openLine({ transport, address, port }: Source): void {
-    this.#layer.openLine({ transport, host: address, port });
+  openLine(source: Source): void {
+    this.#layer.openLine(hopOfSource(source));
   }
 
   /** Whether a stream to exactly this address is open; always true for UDP. */
@@ -279,8 +255,8 @@ export class SipStack extends EventEmitter<StackEvents> {
   /** A stateless answer (RFC 3261 8.2.7). */
   #refuse(request: SipRequest, source: Source, status: number): void {
     stampVia(request, source.address, source.port);
-    const back = { transport: source.transport, host: source.address, port: source.port };
-    this.#layer.send(serialize(responseTo(request, status, undefined, tagged(request))), back, () => undefined);
+    const answer = serialize(responseTo(request, status, undefined, tagged(request)));
+    this.#layer.send(answer, hopOfSource(source), () => undefined);
   }
 
   #gotResponse(response: SipResponse, source: Source): void {
@@ -357,35 +333,4 @@ export class SipStack extends EventEmitter<StackEvents> {
     invite.emit('cancel', request, source);
     if (!invite.answersCancel) invite.respond(responseTo(invite.request, 487));
   }
-}
-
-/**
- * RFC 3261 17.2.3: branch and sent-by; without the magic cookie, or with nothing behind it, what RFC 2543 compared. The
- * Call-ID is looked at in any case: a branch that somebody else has thought up as well is no repetition. Joined, because a
- * template's text would be made of pieces of the message, and keep the whole of it, whatever its length.
- */
-function serverKey(request: SipRequest, method = request.method): string {
-  const via = topVia(request);
-  const branch = via?.params.get('branch') ?? '';
-  const sentBy = `${via?.host ?? ''}:${via?.port ?? 0}`;
-  const callId = headerOf(request, 'call-id') ?? '';
-  if (branch.length > COOKIE.length && branch.startsWith(COOKIE)) return [branch, sentBy, callId, method].join(' ');
-  const tag = tagOf(headerOf(request, 'from'));
-  return [callId, tag, cseqOf(request)?.number, sentBy, branch, method].join(' ');
-}
-
-const COOKIE = 'z9hG4bK';
-
-/** To with a tag, which is the same for every repetition although nothing is remembered (RFC 3261 8.2.7). */
-function tagged(request: SipRequest): HeaderInput {
-  const to = headerOf(request, 'to');
-  if (to === undefined || tagOf(to) !== undefined) return {};
-  const tag = createHash('sha256').update(serverKey(request)).digest('hex').slice(0, 16);
-  return { To: `${to};tag=${tag}` };
-}
-
-/** What a 2xx to INVITE and its ACK have in common. */
-function ackKey(message: SipMessage): string {
-  const [from, to] = [tagOf(headerOf(message, 'from')), tagOf(headerOf(message, 'to'))];
-  return [headerOf(message, 'call-id'), from, to, cseqOf(message)?.number].join(' ');
 }

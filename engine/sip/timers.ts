@@ -7,17 +7,21 @@ export interface SipTimers {
 
 export const defaultTimers: SipTimers = { T1: 500, T2: 4000, T4: 5000 };
 
-/** Named timers of one owner, so that all of them can be stopped at once. Setting a name again replaces it. */
+/** Node lets a timer that is set longer ring at once. */
+export const LONGEST_MS = 2 ** 31 - 1;
+
+/** Named timers of one owner, so that all of them can be stopped at once. */
 export class Alarms {
   readonly #running = new Map<string, NodeJS.Timeout>();
 
+  /** Rings once, after so many milliseconds, 25 days at most. What was set under that name before rings no more. */
   set(name: string, ms: number, ring: () => void): void {
     clearTimeout(this.#running.get(name));
     const fire = (): void => {
       this.#running.delete(name);
       ring();
     };
-    this.#running.set(name, setTimeout(fire, ms));
+    this.#running.set(name, setTimeout(fire, Math.min(ms, LONGEST_MS)));
   }
 
   clear(...names: string[]): void {

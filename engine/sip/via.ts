@@ -1,7 +1,9 @@
 import { formatHostPort, formatParams, parseHostPort, parseParams, splitOutside } from './grammar.ts';
 import { header, headerOf, type SipMessage, type SipRequest } from './message.ts';
 
+/** One Via entry. */
 export interface Via {
+  /** In upper case, `UDP`. */
   transport: string;
   host: string;
   port?: number;

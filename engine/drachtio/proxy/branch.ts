@@ -1,4 +1,4 @@
-import { headerOf, newTag, responseTo, type SipRequest, type SipResponse } from '../../sip/message.ts';
+import { responseInPlace, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import type { Hop, Source } from '../../sip/hop.ts';
 import type { SipStack } from '../../sip/stack.ts';
 import { Alarms } from '../../sip/timers.ts';
@@ -57,10 +57,7 @@ export class Branch {
   }
 
   #fail(status: number): void {
-    const { request } = this.#transaction;
-    const to = { To: `${headerOf(request, 'to') ?? ''};tag=${newTag()}` };
-    const known = /;\s*tag=/i.test(headerOf(request, 'to') ?? '');
-    this.#settle(responseTo(request, status, undefined, known ? {} : to), undefined);
+    this.#settle(responseInPlace(this.#transaction.request, status), undefined);
   }
 
   #settle(response: SipResponse, source: Source | undefined): void {

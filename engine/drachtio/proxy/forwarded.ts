@@ -1,4 +1,4 @@
-import { formatHostPort, splitOutside } from '../../sip/grammar.ts';
+import { formatHostPort, listOf } from '../../sip/grammar.ts';
 import { hopOfUri, type Hop, type Source } from '../../sip/hop.ts';
 import { header, headerOf, headersOf, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import { parseNameAddr } from '../../sip/uri.ts';
@@ -79,7 +79,7 @@ const routeTo = ({ transport, host, port }: Hop): string =>
 
 /** A response to hand on: without our Via, which is the topmost (RFC 3261 16.7 step 3); undefined when no other is left. */
 export function withoutOwnVia(response: SipResponse): SipResponse | undefined {
-  const vias = headersOf(response, 'via').flatMap(value => splitOutside(value, ','));
+  const vias = listOf(headersOf(response, 'via'));
   if (vias.length < 2) return undefined;
   const others = response.headers.filter(one => one.key !== 'via');
   return { ...response, headers: [...vias.slice(1).map(one => header('Via', one)), ...others] };

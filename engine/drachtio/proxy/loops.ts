@@ -1,4 +1,5 @@
-import { splitOutside } from '../../sip/grammar.ts';
+import { listOf } from '../../sip/grammar.ts';
+import { isTransport } from '../../sip/hop.ts';
 import { cseqOf, headerOf, headersOf, type SipRequest } from '../../sip/message.ts';
 import { routesOf } from '../../sip/routes.ts';
 import type { SipStack } from '../../sip/stack.ts';
@@ -12,11 +13,10 @@ export class Loops {
   /** Whether it has passed us already and nothing of it is different: another target would be a spiral, which may be. */
   has(stack: SipStack, request: SipRequest): boolean {
     if (!this.#underway.has(keyOf(request))) return false;
-    const vias = headersOf(request, 'via').flatMap(value => splitOutside(value, ','));
-    return vias.some(text => {
-      const via = parseVia(text.trim());
-      const transport = TRANSPORTS.find(one => one.toUpperCase() === via?.transport);
-      return via && transport ? stack.isSelf({ transport, host: via.host, port: via.port ?? 5060 }) : false;
+    return listOf(headersOf(request, 'via')).some(text => {
+      const via = parseVia(text);
+      const transport = via?.transport.toLowerCase() ?? '';
+      return via && isTransport(transport) ? stack.isSelf({ transport, host: via.host, port: via.port ?? 0 }) : false;
     });
   }
 
@@ -27,8 +27,6 @@ export class Loops {
     return () => this.#underway.delete(key);
   }
 }
-
-const TRANSPORTS = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const;
 
 /** What tells a loop from a spiral, but for the way it came. */
 const keyOf = (request: SipRequest): string =>

@@ -1,5 +1,5 @@
 import { listOf } from '../../sip/grammar.ts';
-import type { Source } from '../../sip/hop.ts';
+import { hopOfSource, type Source } from '../../sip/hop.ts';
 import { headersOf, responseTo, type SipHeader, type SipRequest, type SipResponse } from '../../sip/message.ts';
 import { putAlongRoutes } from '../../sip/routes.ts';
 import { parseNameAddr, parseUri } from '../../sip/uri.ts';
@@ -84,8 +84,7 @@ export class Proxy {
 
   /** A 2xx after the first, of the same target or another: all of them reach the caller (RFC 3261 16.7 step 5). */
   #again(response: SipResponse): void {
-    const { transport, address, port } = this.#transaction.source;
-    this.#core.stack.send(response, { transport, host: address, port });
+    this.#core.stack.send(response, hopOfSource(this.#transaction.source));
   }
 
   #failed(_branch: Branch, response: SipResponse, source: Source | undefined): void {

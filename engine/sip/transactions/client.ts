@@ -11,10 +11,12 @@ export interface ClientEvents {
   ended: [];
 }
 
-export type CancelResult = {
+/** A CANCEL as it goes out. */
+export interface CancelResult {
   request: SipRequest;
-  /** Kept back until a provisional response (RFC 3261 9.1). */ held: boolean;
-};
+  /** Kept back until a provisional response (RFC 3261 9.1). */
+  held: boolean;
+}
 
 /**
  * A request of ours by one way (RFC 3261 17.1). Emits 'response' for every response the user has to see, then at most one of
@@ -28,6 +30,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
   protected readonly wire: Wire;
   protected readonly alarms = new Alarms();
   protected reliable: boolean;
+
   constructor(request: SipRequest, branch: string, hop: Hop, wire: Wire) {
     super();
     this.request = request;

@@ -1,5 +1,5 @@
 import type { Source } from '../hop.ts';
-import { headerOf, responseTo, type SipRequest, type SipResponse } from '../message.ts';
+import { responseTo, type SipRequest, type SipResponse } from '../message.ts';
 import type { Remains } from './afterlife.ts';
 import { ServerTransaction } from './server.ts';
 
@@ -17,7 +17,6 @@ export class InviteServerTransaction extends ServerTransaction {
   #waiting = false;
   /** The highest status that was sent. */
   #said = 0;
-  #taggedTo: string | undefined;
 
   get answered(): boolean {
     return this.#state !== 'proceeding';
@@ -32,11 +31,6 @@ export class InviteServerTransaction extends ServerTransaction {
     return this.#said > 100 && this.#said < 300;
   }
 
-  /** The To value of the responses sent so far, tag included. */
-  get taggedTo(): string | undefined {
-    return this.#taggedTo;
-  }
-
   start(): void {
     this.alarms.set('100', TRYING_MS, () => this.respond(responseTo(this.request, 100)));
   }
@@ -47,7 +41,6 @@ export class InviteServerTransaction extends ServerTransaction {
     const before = this.#said;
     this.#said = response.status;
     this.complete(response);
-    this.#taggedTo = headerOf(response, 'to');
     if (response.status >= 200 && response.status < 300) this.#accept(response);
     this.transmit(response);
     if (response.status >= 300) this.#fail(before);

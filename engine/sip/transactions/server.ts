@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { Hop, Source } from '../hop.ts';
+import { hopOfSource, type Hop, type Source } from '../hop.ts';
 import { header, newTag, serialize, type SipRequest, type SipResponse } from '../message.ts';
 import { Alarms } from '../timers.ts';
 import { tagOf } from '../uri.ts';
@@ -17,8 +17,8 @@ interface ServerEvents {
 /**
  * A request of somebody else (RFC 3261 17.2). The user calls `respond`; repeats are answered by the transaction.
  * INVITE ones emit 'cancel' (if the user has not answered when his listeners return, the stack answers 487), 'accepted' as
- * a 2xx goes out, 'ack' when its ACK came, and 'timeout' when none came in 64*T1. 'ended' when there is nothing more to
- * say but, for a while, the last answer again.
+ * a 2xx goes out, 'ack' when its ACK came, and 'timeout' when none came in 64*T1; others 'timeout' when the user answered
+ * nothing in 128*T1. 'ended' when there is nothing more to say but, for a while, the last answer again.
  */
 export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
   readonly request: SipRequest;
@@ -39,7 +39,7 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
     this.source = source;
     this.wire = wire;
     this.reliable = source.transport !== 'udp';
-    this.#back = { transport: source.transport, host: source.address, port: source.port };
+    this.#back = hopOfSource(source);
   }
 
   /** Sends a response. Via, From, To (with a tag), Call-ID and CSeq are filled in when absent. Late ones are dropped. */

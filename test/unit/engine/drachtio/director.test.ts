@@ -21,7 +21,6 @@ class Caller {
       timers: { T1: 1, T2: 1, T4: 1 },
       send: (message: Buffer) => void this.told.push(Number(message.toString().split(' ')[1])),
       probe: () => undefined,
-      connected: () => true,
     };
     this.transaction = new InviteServerTransaction(newRequest('INVITE', 'sip:b@b', HEADERS), SOURCE, wire);
   }

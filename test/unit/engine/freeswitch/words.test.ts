@@ -4,7 +4,7 @@ import { causeFrom, causeFromReason, reasonHeader } from '../../../../engine/fre
 import { parseDigits } from '../../../../engine/freeswitch/digits.ts';
 import { routeOf } from '../../../../engine/freeswitch/dialplan.ts';
 import { splitList } from '../../../../engine/freeswitch/player.ts';
-import { newRequest } from '../../../../engine/sip/stack.ts';
+import { newRequest } from '../../../../engine/sip/message.ts';
 
 describe('words of the media server', () => {
   it('reads hang-up causes by name and number, and takes anything else for normal clearing', () => {

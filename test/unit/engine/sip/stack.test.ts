@@ -2,18 +2,18 @@ import { strict as assert } from 'node:assert';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Source } from '../../../../engine/sip/hop.ts';
 import {
   headerOf,
   newCallId,
   newRequest,
   newTag,
   responseTo,
-  SipStack,
-  type SentRequest,
   type SipRequest,
   type SipResponse,
-  type Source,
-} from '../../../../engine/sip/stack.ts';
+} from '../../../../engine/sip/message.ts';
+import type { SentRequest } from '../../../../engine/sip/sent-request.ts';
+import { SipStack } from '../../../../engine/sip/stack.ts';
 import { heldMb } from '../../../support/held-memory.ts';
 
 const listeners = (['udp', 'tcp'] as const).map(transport => ({ transport, host: '127.0.0.1', port: 0 }));

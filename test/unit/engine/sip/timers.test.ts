@@ -260,7 +260,7 @@ class Run {
 
   get #wire(): Wire {
     const send = (message: Buffer): void => this.#note(/^(?:SIP\/2\.0 )?(\w+)/.exec(message.toString())?.[1] ?? '');
-    return { timers: defaultTimers, send, probe: () => undefined, connected: () => true };
+    return { timers: defaultTimers, send, probe: () => undefined };
   }
 
   #note(what: string): void {

@@ -27,7 +27,6 @@ class RecordedWire extends EventEmitter implements Wire {
     this.emit('sent');
   };
   readonly probe = (): void => undefined;
-  readonly connected = (): boolean => true;
 
   async until(count: number): Promise<string[]> {
     while (this.sent.length < count) await once(this, 'sent', { signal: AbortSignal.timeout(2000) });
