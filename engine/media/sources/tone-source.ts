@@ -52,7 +52,6 @@ export function parseTones(text: string, rate: number): ToneSpec {
 export function toneReader(text: string, rate: number): SampleReader {
   const { sections, loops } = parseTones(text, rate);
   const once = sections.reduce((sum, one) => sum + one.on + one.off, 0);
-  if (once === 0) throw invalid(text);
   const player = new TonePlayer(sections, loops, rate);
   return { pull: (out, from) => player.pull(out, from), length: loops < 0 ? undefined : once * loops };
 }
@@ -83,7 +82,8 @@ function applySetting(token: string, spec: ToneSpec, settings: Settings, text: s
 
 function addSection(spec: ToneSpec, settings: Settings, section: ToneSection, text: string): void {
   if (spec.sections.length + settings.repeat > maxSections) throw invalid(text);
-  for (let i = 0; i < settings.repeat; i++) spec.sections.push(section);
+  const lasts = section.on + section.off > 0; // what takes no time would be passed over again and again
+  for (let i = 0; lasts && i < settings.repeat; i++) spec.sections.push(section);
   settings.repeat = 1;
 }
 

@@ -1,8 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { encode } from '../../../../engine/media/codecs/g711.ts';
 import { Recorder } from '../../../../engine/media/recorder.ts';
@@ -23,6 +24,8 @@ function wav(samples: Int16Array, rate = 8000, channels = 1): Buffer {
 function inside(samples: Int16Array, frequency: number): number {
   return toneAmplitude(samples.subarray(400, samples.length - 400), frequency);
 }
+
+const run = promisify(execFile);
 
 describe('Playing files', () => {
   let soundsDir: string;
@@ -250,6 +253,20 @@ describe('Recording', () => {
     recorder.resume();
     recorder.frame(said, heard);
     assert.equal((await recorder.stop()).samples, 11 * 160);
+  });
+
+  it('on a disk that takes half of it fails, and does not say that it is whole', async () => {
+    const program = `
+      import { Recorder } from './engine/media/recorder.ts';
+      const recorder = await Recorder.open(process.argv[1]);
+      for (let i = 0; i < 30; i++) recorder.frame(new Int16Array(160), new Int16Array(160));
+      console.log(await recorder.stop().then(() => 'whole', error => error.code));
+    `;
+    const file = join(folder, 'r.wav');
+    const limited = 'trap "" XFSZ; ulimit -f 10; exec "$@"'; // 10 units of half or a whole KB
+    const node = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', program, file];
+    const { stdout } = await run('sh', ['-c', limited, 'sh', ...node]);
+    assert.equal(stdout.trim(), 'EFBIG');
   });
 
   it('ends at its limit and says so once', async () => {

@@ -105,6 +105,10 @@ describe('tone_stream', () => {
     });
   }
 
+  it('leaves out what takes no time, however often it is asked for', () => {
+    assert.equal(parseTones('L=500;%(0,0,400);%(20,0,400);%(0.01,0,400)', 8000).sections.length, 1);
+  });
+
   it('is parsed into sections', () => {
     const { sections, loops } = parseTones('%(2000,4000,440,480);loops=4', 8000);
     assert.deepEqual(
