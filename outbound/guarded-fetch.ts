@@ -108,14 +108,19 @@ const readToEnd = (answer: Dispatcher.ResponseData, signal: AbortSignal): void =
   answer.body.dump({ limit: MOST_BODY, signal }).catch(() => undefined);
 };
 
-const collect = async (body: AsyncIterable<Buffer>, mostBytes: number): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
+/** A body, as long as it has no more bytes than that. */
+const atMost = async function* (body: AsyncIterable<Buffer>, mostBytes: number): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     if (size > mostBytes) throw new Error(`the body has more than ${mostBytes} bytes`);
-    chunks.push(chunk);
+    yield chunk;
   }
+};
+
+const collect = async (body: AsyncIterable<Buffer>, mostBytes: number): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of atMost(body, mostBytes)) chunks.push(chunk);
   return Buffer.concat(chunks);
 };
 
@@ -163,18 +168,18 @@ export class GuardedFetch {
   }
 
   /**
-   * Fetches a whole body of at most `mostBytes`.
+   * Fetches a body of at most `mostBytes`, piece by piece, so that a large one need not be kept in memory.
    * @throws TargetRefused; Error for another status than 200 or a body that is too large
    */
-  async download(uri: string, given: { timeout_ms: number; mostBytes: number; signal?: AbortSignal }): Promise<Buffer> {
+  async *download(uri: string, given: { timeout_ms: number; mostBytes: number }): AsyncGenerator<Buffer> {
     const request: OutboundRequest = { uri, method: 'GET', headers: {}, body: '', timeout_ms: given.timeout_ms };
-    const signal = limitOf({ ...request, ...(given.signal ? { signal: given.signal } : {}) });
+    const signal = limitOf(request);
     const answer = await this.#follow(request, signal);
     if (answer.statusCode !== 200) {
       readToEnd(answer, signal);
       throw new Error(`${uri} answered ${answer.statusCode}`);
     }
-    return collect(answer.body, given.mostBytes);
+    yield* atMost(answer.body, given.mostBytes);
   }
 
   /** The answer behind at most three redirects, each checked like the first address. */

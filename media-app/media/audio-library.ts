@@ -12,8 +12,8 @@ const CACHE_BYTES = 1024 * 1024 * 1024;
 /** Tones and silences without `$`, which a media server would expand as a variable or command, and without file names. */
 const GENERATED = /^(tone_stream|silence_stream):\/\/(?!.*path=)[\w%(),.;:=+<>*# -]+$/i;
 
-/** Fetches a customer's URL with all guards on. */
-export type FetchAudio = (url: string, maxBytes: number) => Promise<Buffer>;
+/** Fetches a customer's URL with all guards on, piece by piece. */
+export type FetchAudio = (url: string, maxBytes: number) => AsyncIterable<Buffer>;
 
 /**
  * The audio a flow names by URL, as files a media server can open. Files are fetched once, through the guard against
@@ -58,11 +58,10 @@ export class AudioLibrary {
   async #findOrFetch(url: string, name: string): Promise<string> {
     const found = await this.#cache.find(name);
     if (found) return found;
-    const audio = await this.#fetch(url, MAX_BYTES);
     await mkdir(this.#cache.dir, { recursive: true });
     const part = freshFile(this.#cache.dir);
     try {
-      await writeFile(part, audio);
+      await writeFile(part, this.#fetch(url, MAX_BYTES));
       return await this.#cache.keep(part, name); // whole or not at all
     } catch (error) {
       await rm(part, { force: true });

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join, relative } from 'node:path';
+import { Readable } from 'node:stream';
 import { AudioLibrary } from '../../../media-app/media/audio-library.ts';
 
 const { signal } = new AbortController();
@@ -9,9 +10,9 @@ const { signal } = new AbortController();
 describe('the audio that flows name by URL', () => {
   let folder: string;
   const asked: string[] = [];
-  const fetchAudio = (url: string): Promise<Buffer> => {
+  const fetchAudio = (url: string): Readable => {
     asked.push(url);
-    return Promise.resolve(Buffer.from('sound'));
+    return Readable.from([Buffer.from('so'), Buffer.from('und')]);
   };
 
   beforeEach(async () => {
@@ -59,13 +60,17 @@ describe('the audio that flows name by URL', () => {
     assert.deepEqual([asked.length, (await readdir(folder)).length], [42, 10]);
   });
 
-  it('that could not be fetched is asked for again the next time', async () => {
+  it('that broke off is asked for again the next time, and leaves nothing behind', async () => {
+    const broken = async function* (): AsyncGenerator<Buffer> {
+      yield await Promise.resolve(Buffer.from('so'));
+      throw new Error('no answer');
+    };
     let tries = 0;
-    const library = new AudioLibrary(folder, () =>
-      tries++ === 0 ? Promise.reject(new Error('no answer')) : Promise.resolve(Buffer.from('sound')),
-    );
+    const library = new AudioLibrary(folder, url => (tries++ === 0 ? broken() : fetchAudio(url)));
     await assert.rejects(library.open(['http://audio.example/a.wav'], signal), /no answer/);
-    await library.open(['http://audio.example/a.wav'], signal);
+    assert.deepEqual(await readdir(folder), []);
+    const [file = ''] = await library.open(['http://audio.example/a.wav'], signal);
+    assert.equal(await readFile(file, 'utf8'), 'sound');
   });
 
   it('is never a path of the machine', async () => {

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GuardedFetch, isPrivateAddress, TargetRefused } from '#outbound/guarded-fetch';
@@ -136,6 +137,45 @@ describe('the guard of outbound requests', () => {
       const guarded = new GuardedFetch({ allowPrivateTargets: false });
       await assert.rejects(guarded.exchange({ ...request, uri: 'http://127.0.0.1/' }, 100), TargetRefused);
       await guarded.close();
+    });
+  });
+
+  describe('that download a file', () => {
+    const open = new GuardedFetch({ allowPrivateTargets: true });
+    after(() => open.close());
+
+    /** How a download of at most 100 bytes in 300 ms ends where bytes come like this. */
+    const outcome = async (send: (response: ServerResponse) => void): Promise<string> => {
+      const server = createServer((_, response) => send(response)).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      let text = '';
+      try {
+        for await (const piece of open.download(uri, { timeout_ms: 300, mostBytes: 100 })) text += String(piece);
+      } catch (error) {
+        text += `! ${String(error)}`;
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+      return text;
+    };
+
+    it('give it piece by piece, and fail where it is none, too large or too slow', async () => {
+      const drip = (response: ServerResponse): void => {
+        const timer = setInterval(() => response.write('x'), 50);
+        response.on('close', () => clearInterval(timer));
+      };
+      const [whole, missing, large, slow] = await Promise.all([
+        outcome(response => response.end('sound')),
+        outcome(response => response.writeHead(404).end('no')),
+        outcome(response => response.end('x'.repeat(101))),
+        outcome(drip),
+      ]);
+      assert.equal(whole, 'sound');
+      assert.match(missing, /^! Error: .* answered 404$/);
+      assert.match(large, /^! Error: the body has more than 100 bytes$/);
+      assert.match(slow, /^x+! TimeoutError/);
     });
   });
 
