@@ -236,14 +236,15 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
 
   /**
    * Presses keys towards the party: `0-9 * # A-D`, `w` and `W` wait 0.5 and 1 s. Default 100 ms each and 100 ms between
-   * them. Resolves when all have been sent, or the leg is closed.
+   * them. Resolves when all have been sent, or the leg is closed; at once when there is no room for any.
    */
   sendDigits(digits: string, durationMs = 100, gapMs = digitGapMs): Promise<void> {
     if (this.#closed) return Promise.resolve();
     const sender = this.#sender.digits;
+    const before = sender.pushed;
     sender.push(digits, durationMs, gapMs);
     const target = sender.pushed;
-    return sender.finished >= target
+    return target === before || sender.finished >= target
       ? Promise.resolve()
       : new Promise(resolve => this.#waiters.push({ target, resolve }));
   }

@@ -68,6 +68,14 @@ describe('Keys that a party of an audio leg presses, and that it is sent', () =>
     assert.ok(loud <= 2 * digits.length, `${loud} frames of tones`);
   });
 
+  it('nobody waits for keys that there is no room for', async () => {
+    const [a] = await line();
+    const sent = a.sendDigits('1'.repeat(512)).then(() => 'sent');
+    assert.equal(await Promise.race([a.sendDigits('2').then(() => 'no room'), ticks(20)]), 'no room');
+    a.close();
+    assert.equal(await sent, 'sent');
+  });
+
   it('closing ends waiting digits and may be done twice', async () => {
     const [a] = await line();
     const sent = a.sendDigits('123456789');
