@@ -4,6 +4,8 @@ const size = 128;
 export class ReplayWindow {
   /** The highest index so far, -1 before the first. */
   highest = -1;
+  /** When a packet last proved authentic, in any growing number. */
+  usedAt = 0;
   readonly #seen = new Float64Array(size).fill(-1);
 
   /** True for an index that has not come yet and is not too old to tell. */

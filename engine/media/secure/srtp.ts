@@ -9,7 +9,7 @@ const rtcpTag = 10;
 const rtcpHeader = 8;
 const rtcpIndex = 4;
 const encrypted = 0x80000000;
-/** A party has one stream and rarely a second; whoever names more is not let in. */
+/** A party has one stream, and another one after a transfer at its end: of more, the one that was heard of least recently is forgotten. */
 const maxStreams = 16;
 
 /** The sending half of SRTP and SRTCP (RFC 3711): packets are protected in place, in buffers with room behind them. */
@@ -92,7 +92,7 @@ export class SrtpReceiver {
     this.#rollover.writeUInt32BE(Math.floor(index / 0x10000) >>> 0, 0);
     const mac = createHmac('sha1', this.#rtpKey).update(packet.subarray(0, length)).update(this.#rollover).digest();
     if (!timingSafeEqual(mac.subarray(0, this.#tagBytes), packet.subarray(length))) return null;
-    if (!admit(this.#streams, ssrc, stream, index)) return null;
+    admit(this.#streams, ssrc, stream, index);
     this.#rtp.apply(packet, header, length, ssrc, index);
     return length;
   }
@@ -108,17 +108,26 @@ export class SrtpReceiver {
     const word = packet.readUInt32BE(length);
     const index = word & 0x7fffffff;
     const stream = this.#reports.get(ssrc) ?? new ReplayWindow();
-    if (!stream.isNew(index) || !admit(this.#reports, ssrc, stream, index)) return null;
+    if (!stream.isNew(index)) return null;
+    admit(this.#reports, ssrc, stream, index);
     if (word >= encrypted) this.#rtcp.apply(packet, rtcpHeader, length, ssrc, index);
     return length;
   }
 }
 
-function admit(streams: Map<number, ReplayWindow>, ssrc: number, stream: ReplayWindow, index: number): boolean {
-  if (!streams.has(ssrc) && streams.size >= maxStreams) return false;
-  streams.set(ssrc, stream);
+let turn = 0;
+
+function admit(streams: Map<number, ReplayWindow>, ssrc: number, stream: ReplayWindow, index: number): void {
   stream.mark(index);
-  return true;
+  stream.usedAt = ++turn;
+  if (streams.has(ssrc)) return;
+  if (streams.size >= maxStreams) forgetOne(streams);
+  streams.set(ssrc, stream);
+}
+
+function forgetOne(streams: Map<number, ReplayWindow>): void {
+  const [oldest] = [...streams].reduce((one, other) => (other[1].usedAt < one[1].usedAt ? other : one));
+  streams.delete(oldest);
 }
 
 /** The packet index nearest to the highest so far (RFC 3711 section 3.3.1). */

@@ -72,6 +72,21 @@ describe('SRTP', () => {
     }
   });
 
+  it('opens every stream of a party that had many transfers at its end, and the one that lasts all the time', () => {
+    const receiver = new SrtpReceiver({ suite, key, salt });
+    const lasting = new SrtpSession(theirs);
+    const opens = (session: SrtpSession, packet: Buffer): boolean =>
+      open(receiver, session.encrypt(packet.subarray(12), RtpHeader.deSerialize(packet)))?.equals(packet) ?? false;
+    assert.ok(opens(lasting, rtp(65_535)));
+    for (let n = 0; n < 40; n++) {
+      const first = rtp(7);
+      first.writeUInt32BE(n, 8);
+      assert.ok(opens(new SrtpSession(theirs), first), `stream ${n}`);
+      assert.ok(opens(lasting, rtp(65_536 + n)), `after stream ${n}`);
+      assert.ok(!opens(new SrtpSession(theirs), first), `again stream ${n}`);
+    }
+  });
+
   it('drops a packet that is longer than any codec makes, however well it proves itself', () => {
     const receiver = new SrtpReceiver({ suite, key, salt });
     for (const [sequence, bytes] of [1990, 2100, 60_000].entries()) {
