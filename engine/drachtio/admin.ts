@@ -1,12 +1,13 @@
-import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import { closePort, listen } from '../listen.ts';
+import { sameSecret } from '../same-secret.ts';
 import type { Certificates } from '../sip/certificates.ts';
 import { formatHostPort } from '../sip/grammar.ts';
 import { isRequest } from '../sip/message.ts';
 import { parseLoose } from '../sip/parser.ts';
 import { sendAnswer } from './answers.ts';
-import { closePort } from '../sip/transports/listen.ts';
 import { App } from './app.ts';
 import { frame, FrameReader } from './frame.ts';
 import { abandon } from './orphans.ts';
@@ -24,6 +25,7 @@ const REACH_MS = 2000;
 /** An application whose machine vanished is noticed within seconds, not hours. */
 const LINE = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 };
 
+/** Where applications connect, and what they have to know. */
 export interface AdminConfig {
   host: string;
   /** Port for plain connections; 0 = any. */
@@ -85,17 +87,8 @@ export class AdminListener {
   }
 
   #listen(server: Server, port: number): Promise<number> {
-    const { host } = this.#config;
     this.#servers.push(server);
-    return new Promise((resolve, reject) => {
-      server.once('error', error =>
-        reject(new Error(`cannot listen for applications on ${host}:${port}: ${error.message}`, { cause: error })),
-      );
-      server.listen({ host, port, exclusive: true }, () => {
-        const address = server.address();
-        resolve(address !== null && typeof address === 'object' ? address.port : port);
-      });
-    });
+    return listen(server, 'for applications on', { host: this.#config.host, port });
   }
 
   /**
@@ -119,6 +112,7 @@ export class AdminListener {
     });
   }
 
+  /** Cuts all applications off and stops listening. */
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all(this.#servers.map(closePort));
@@ -155,11 +149,13 @@ class AppConnection {
     this.#login = setTimeout(() => socket.destroy(), LOGIN_MS);
   }
 
+  /** The connection is gone: what its application held goes too, after a time. */
   closed(): void {
     clearTimeout(this.#login);
     if (this.#app) abandon(this.#core, this.#app);
   }
 
+  /** Takes what came; what is no frame ends the connection. */
   read(chunk: Buffer): void {
     const payloads = this.#reader.push(chunk);
     if (!payloads) return void this.#socket.destroy();
@@ -200,12 +196,6 @@ class AppConnection {
     const answered = id.replace(/[\r\n]/g, ' ');
     this.#socket.end(frame(`${randomUUID()}|response|${answered}|NO|${reason}`));
   }
-}
-
-/** Hashes have one length, so the time this takes tells nothing about the secret. */
-function sameSecret(given: string, secret: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(secret));
 }
 
 function hostports(core: Core): string {

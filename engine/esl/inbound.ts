@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { AddressInfo, Server, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
+import { listen } from '../listen.ts';
+import { sameSecret } from '../same-secret.ts';
 import type { EslHost } from './connection.ts';
 import { EslConnection } from './connection.ts';
 
@@ -35,13 +35,9 @@ export class InboundServer {
    * @returns the port in use
    * @throws Error with a sentence that names the port
    */
-  async start(): Promise<number> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', error => reject(this.#explained(error)));
-      this.#server.listen(this.#options.port, this.#options.address, () => resolve());
-    });
-    this.#server.on('error', () => undefined); // accept errors pass; the listener stays
-    return (this.#server.address() as AddressInfo).port;
+  start(): Promise<number> {
+    const { address, port } = this.#options;
+    return listen(this.#server, 'for event socket clients on', { host: address, port });
   }
 
   /** Takes leave of every client and stops listening. */
@@ -50,11 +46,6 @@ export class InboundServer {
     for (const connection of this.connections) connection.goodbye();
     setImmediate(() => this.#sockets.forEach(socket => socket.destroySoon()));
     await closed;
-  }
-
-  #explained(error: Error): Error {
-    const { address, port } = this.#options;
-    return new Error(`cannot listen on tcp ${address}:${port} (event socket): ${error.message}`, { cause: error });
   }
 
   #accept(socket: Socket): void {
@@ -72,10 +63,4 @@ export class InboundServer {
     this.connections.add(connection);
     connection.write('Content-Type: auth/request\n\n');
   }
-}
-
-/** Compares without telling by its duration how much was right. */
-function sameSecret(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected));
 }

@@ -3,7 +3,7 @@ import { plainAddress, speaksTo } from '../addresses.ts';
 import { StreamParser, type StreamItem } from '../framing.ts';
 import type { Hop, Source } from '../hop.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
-import { closePort, listen } from './listen.ts';
+import { closePort, listen } from '../../listen.ts';
 import { MessageClock } from './message-clock.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
@@ -44,7 +44,7 @@ export class StreamCarrier implements Carrier {
 
   /** Rejects with a sentence when the port is taken. */
   async start(): Promise<void> {
-    this.port = await listen(this.#server, this.transport, this);
+    this.port = await listen(this.#server, `on ${this.transport}`, this);
   }
 
   #accepted(socket: Socket): void {

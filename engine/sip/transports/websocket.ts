@@ -10,7 +10,7 @@ import type { Hop } from '../hop.ts';
 import { LIMITS, parseDatagram } from '../parser.ts';
 import type { Carrier, Ears, Place } from './carrier.ts';
 import { FrameWatch } from './frame-watch.ts';
-import { closePort, listen } from './listen.ts';
+import { closePort, listen } from '../../listen.ts';
 import { MessageClock } from './message-clock.ts';
 
 const MOST_UNSENT_BYTES = 1024 * 1024;
@@ -67,7 +67,7 @@ export class WebSocketCarrier implements Carrier {
 
   /** Rejects with a sentence when the port is taken. */
   async start(): Promise<void> {
-    this.port = await listen(this.#server, this.transport, this);
+    this.port = await listen(this.#server, `on ${this.transport}`, this);
     this.#pings = setInterval(() => this.#ping(), PING_MS);
   }
 

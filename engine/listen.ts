@@ -1,16 +1,17 @@
 import type { Server } from 'node:net';
-import type { Transport } from '../hop.ts';
-import type { Place } from './carrier.ts';
 
 /**
- * Opens the port of a server for connections; port 0 takes any free one.
+ * Opens the port of a server for connections.
+ * @param purpose what the sentence says of a port that is taken: `cannot listen ${purpose} 127.0.0.1:5060: …`
+ * @param place an address of this machine and a port, 0 for any free one
  * @returns the port that it listens on
- * @throws Error with a sentence when the port is taken
+ * @throws Error with that sentence
  */
-export function listen(server: Server, transport: Transport, { host, port }: Place): Promise<number> {
+export function listen(server: Server, purpose: string, place: { host: string; port: number }): Promise<number> {
+  const { host, port } = place;
   return new Promise((resolve, reject) => {
     const refused = (error: Error): void =>
-      reject(new Error(`cannot listen on ${transport} ${host}:${port}: ${error.message}`, { cause: error }));
+      reject(new Error(`cannot listen ${purpose} ${host}:${port}: ${error.message}`, { cause: error }));
     server.once('error', refused);
     server.listen({ host, port, exclusive: true }, () => {
       server.off('error', refused);
