@@ -21,6 +21,7 @@ export class App {
     this.tags = new Set(tags);
   }
 
+  /** Its connection stands. */
   get alive(): boolean {
     return !this.#socket.destroyed && this.#socket.writable;
   }
@@ -32,10 +33,12 @@ export class App {
     else this.#socket.write(frame(`${randomUUID()}|${rest}`));
   }
 
+  /** Its message of that id was done; `rest` are further fields. */
   ok(answered: string, rest = ''): void {
     this.send(`response|${answered}|OK${rest === '' ? '' : `|${rest}`}`);
   }
 
+  /** Its message of that id was not done, and why, in one sentence. */
   nok(answered: string, reason: string): void {
     this.send(`response|${answered}|NOK|${reason.replace(/[|\r\n]/g, ' ').slice(0, 500)}`);
   }

@@ -6,6 +6,7 @@ import type { Core } from './records.ts';
 export type Origin = 'network' | 'application';
 /** What we are to the one who sent the INVITE, or took it. */
 export type Role = 'uac' | 'uas' | 'proxy-uac' | 'proxy-uas';
+/** Why a call is over, in drachtio's words. */
 export type Ending =
   | 'call-rejected'
   | 'call-canceled'

@@ -2,6 +2,7 @@ import { formatHostPort } from '../sip/grammar.ts';
 import type { Source, Transport } from '../sip/hop.ts';
 import { header, headerOf, type SipHeader, type SipMessage } from '../sip/message.ts';
 
+/** An address of ours, as the other side sees it. */
 export interface Local {
   host: string;
   port: number;

@@ -30,6 +30,7 @@ export class Dialogs {
     dialog.app?.dialogs.add(dialog);
   }
 
+  /** By the id that applications know, `<Call-ID>;from-tag=<tag>`. */
   byId(id: string): Dialog | undefined {
     return this.#byId.get(id);
   }
@@ -49,6 +50,7 @@ export class Dialogs {
     this.#byTag.set(wireKey(dialog.callId, localTag), dialog);
   }
 
+  /** It is over. Whoever waited for something in it goes on and sees that. */
   remove(dialog: Dialog): void {
     dialog.state = 'ended';
     dialog.app?.dialogs.delete(dialog);

@@ -9,6 +9,7 @@ import {
   newTag,
   newRequest,
   type HeaderInput,
+  type SipHeader,
   type SipRequest,
 } from '../sip/message.ts';
 import { putAlongRoutes } from '../sip/routes.ts';
@@ -119,7 +120,7 @@ interface Way {
   hop: Hop;
 }
 
-/** A request of the application inside one of its dialogs. The URI it gives is a placeholder. */
+/** A request of the application inside one of its dialogs. The URI it gives is a placeholder; `route` as in `sendNew`. */
 export function sendInDialog(
   core: Core,
   app: App,
@@ -141,16 +142,15 @@ export function sendInDialog(
   if (type === undefined) return app.nok(messageId, CONTENT_TYPE_MISSING);
   const own = ownHeaders(given, DECIDED, local);
   if (type) own.push(header('Content-Type', type));
-  if (given.method === 'ACK') {
-    const ack = dialogRequest(dialog, 'ACK', dialog.invite?.seq ?? 0, own, given.body);
-    return sendAck(core, app, messageId, dialog, hop, ack);
-  }
-  const seq = Math.max(cseqOf(given)?.number ?? 0, dialog.localSeq + 1);
-  dialog.localSeq = seq;
+  if (given.method === 'ACK') return sendAck(core, app, messageId, dialog, hop, ackIn(dialog, own, given.body));
+  dialog.localSeq = Math.max(cseqOf(given)?.number ?? 0, dialog.localSeq + 1);
   if (!own.some(one => one.key === 'session-expires')) own.push(...sessionHeaders(core, dialog, given.method));
-  const request = dialogRequest(towards, given.method, seq, own, given.body);
+  const request = dialogRequest(towards, given.method, dialog.localSeq, own, given.body);
   launchFor(core, app, messageId, { request, hop, dialog, initial: false });
 }
+
+const ackIn = (dialog: Dialog, own: SipHeader[], body: Buffer): SipRequest =>
+  dialogRequest(dialog, 'ACK', dialog.invite?.seq ?? 0, own, body);
 
 /** ACK to a 2xx: sent without a transaction, and again whenever the 2xx is repeated (RFC 3261 13.2.2.4). */
 function sendAck(core: Core, app: App, messageId: string, dialog: Dialog, hop: Hop, request: SipRequest): void {

@@ -17,6 +17,7 @@ import { ProxiedDialogs } from './proxy/proxied-dialogs.ts';
 import { RegisteredContacts } from './registered.ts';
 import { Sessions } from './sessions.ts';
 
+/** How the server is to be. */
 export interface SipServerConfig {
   /** Address to bind for SIP; 0.0.0.0 is allowed. */
   host: string;
@@ -50,13 +51,16 @@ export interface SipServerConfig {
 /** Ports of the transports beside UDP and TCP. */
 export type ExtraPorts = Partial<Record<'tls' | 'ws' | 'wss', number>>;
 
+/** A running server. */
 export interface SipServer {
+  /** Of UDP and TCP. */
   port: number;
   ports: ExtraPorts;
   adminPort: number;
   /** Where applications connect over TLS, when they may. */
   adminTlsPort: number | undefined;
   stop(): Promise<void>;
+  /** What is open now, and how many requests were turned away so far. */
   stats(): { dialogs: number; transactions: number; connections: number; apps: number; turned_away: number };
 }
 
@@ -70,13 +74,7 @@ const MIN_SESSION_SECONDS = 90;
 export async function startSipServer(config: SipServerConfig): Promise<SipServer> {
   const stack = await startStack(config);
   const { core, admin } = newCore(stack, config);
-  stack.on('request', transaction => receiveRequest(core, transaction));
-  stack.on('ack', (request, source) => receiveAck(core, request, source));
-  stack.on('closed', peer => {
-    const lost = core.registered.lost(peer);
-    const app = lost && core.apps.next('register');
-    if (app) announceLost(app, lost.request, lost.uris, peer);
-  });
+  hear(core);
   const { port: adminPort, tlsPort: adminTlsPort } = await admin.start().catch(async (error: unknown) => {
     await admin.stop();
     await stack.stop();
@@ -97,6 +95,17 @@ export async function startSipServer(config: SipServerConfig): Promise<SipServer
   });
   const port = stack.addresses[0]?.port ?? config.port;
   return { port, ports: extraPorts(stack), adminPort, adminTlsPort, stop, stats };
+}
+
+/** What comes in by the stack goes to whoever it is for. */
+function hear(core: Core): void {
+  core.stack.on('request', transaction => receiveRequest(core, transaction));
+  core.stack.on('ack', (request, source) => receiveAck(core, request, source));
+  core.stack.on('closed', peer => {
+    const lost = core.registered.lost(peer);
+    const app = lost && core.apps.next('register');
+    if (app) announceLost(app, lost.request, lost.uris, peer);
+  });
 }
 
 function extraPorts(stack: SipStack): ExtraPorts {

@@ -53,6 +53,7 @@ export function prolong(core: Core, dialog: Dialog, method: string, response: Si
   if (dialog.session) arm(core, dialog, dialog.session);
 }
 
+/** A session that ends when nobody refreshes it (RFC 4028). */
 export interface Session {
   seconds: number;
   /** We refresh it, not the other side. */

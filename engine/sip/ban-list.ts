@@ -28,6 +28,7 @@ export class BanList {
     this.#log = log;
   }
 
+  /** Looks now and every second. */
   start(): void {
     void this.#look();
   }
@@ -37,6 +38,7 @@ export class BanList {
     this.#timer = undefined;
   }
 
+  /** Whether what comes from there is banned, by its address or its network of IPv6. */
   has(address: string): boolean {
     return this.#banned.size > 0 && this.#banned.has(sourceOf(address));
   }

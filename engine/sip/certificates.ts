@@ -52,6 +52,7 @@ export class Certificates {
     this.#watch = setInterval(() => this.#look(), options.watchMs ?? WATCH_MS).unref();
   }
 
+  /** For listeners of ours, whichever name they are asked for. */
   serverOptions(): TlsOptions {
     return { ...this.#loaded[0].options, SNICallback: (name, done) => done(null, this.#contextFor(name)) };
   }
@@ -81,6 +82,7 @@ export class Certificates {
     return true;
   }
 
+  /** Looks at the files no more. */
   stop(): void {
     clearInterval(this.#watch);
   }

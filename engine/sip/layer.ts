@@ -40,6 +40,7 @@ export class TransportLayer {
     this.#certificates = options.certificates;
   }
 
+  /** With their actual ports; none before `start`. */
   get listeners(): SipListener[] {
     return this.#carriers.map(({ transport, host, port }) => ({ transport, host, port }));
   }
@@ -118,6 +119,7 @@ export class TransportLayer {
     else carrier.send(data, addressed(hop, address), failed);
   }
 
+  /** Asks a silent peer once more; `refused` is called when its machine says that nobody listens there. */
   probe(hop: Hop, refused: (error: Error) => void): void {
     const address = literalOf(hop.host);
     if (address !== undefined) this.#carrier(hop)?.probe(addressed(hop, address), refused);
@@ -128,10 +130,12 @@ export class TransportLayer {
     this.#carrier(peer)?.openLine(peer);
   }
 
+  /** Whether a stream to exactly this address is open; always true for UDP. */
   connected(hop: Hop): boolean {
     return this.#carrier(hop)?.connected(hop) ?? false;
   }
 
+  /** How many streams are open. */
   connections(): number {
     return this.#carriers.reduce((sum, carrier) => sum + carrier.connections(), 0);
   }

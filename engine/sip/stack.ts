@@ -116,12 +116,14 @@ export class SipStack extends EventEmitter<StackEvents> {
     return this.#layer.start();
   }
 
+  /** Ends all transactions without a word and closes every port. */
   async stop(): Promise<void> {
     for (const one of [...this.#sent, ...this.#servers.values()]) one.end();
     this.#past.clear();
     await this.#layer.stop();
   }
 
+  /** How many are open; those that only wait for repeats are transactions, too. */
   stats(): { transactions: number; connections: number } {
     const transactions = this.#clients.size + this.#servers.size + this.#past.size;
     return { transactions, connections: this.#layer.connections() };
@@ -132,6 +134,7 @@ export class SipStack extends EventEmitter<StackEvents> {
     return this.#layer.localFor(hop);
   }
 
+  /** Whether a hop leads back to one of our own listeners. */
   isSelf(hop: Hop): boolean {
     return this.#layer.isSelf(hop);
   }

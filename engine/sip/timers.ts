@@ -24,6 +24,7 @@ export class Alarms {
     this.#running.set(name, setTimeout(fire, Math.min(ms, LONGEST_MS)));
   }
 
+  /** These ring no more. */
   clear(...names: string[]): void {
     for (const name of names) {
       clearTimeout(this.#running.get(name));

@@ -91,6 +91,7 @@ export class Branch {
   }
 }
 
+/** How long a target is waited for; undefined for no such haste. */
 export interface BranchTimes {
   provisionalMs: number | undefined;
   finalMs: number | undefined;

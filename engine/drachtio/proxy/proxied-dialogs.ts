@@ -25,6 +25,7 @@ export class ProxiedDialogs {
     return (this.#until.get(keyOf(request)) ?? 0) > Date.now();
   }
 
+  /** A BYE has ended it. */
   end(request: SipMessage): void {
     this.#until.delete(keyOf(request));
   }

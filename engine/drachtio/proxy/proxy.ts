@@ -12,6 +12,7 @@ import type { ProxyPlan } from './plan.ts';
 /** Tried in all, with what redirects bring (RFC 3261 16.5). */
 const MOST_BRANCHES = 20;
 
+/** What whoever proxies is told. */
 export interface ProxyEars {
   /** The request goes out to a target. */
   tried(request: SipRequest): void;
@@ -45,6 +46,7 @@ export class Proxy {
     transaction.on('cancel', () => this.#cancel());
   }
 
+  /** Tries the first target, or all of them. */
   start(): void {
     this.#next();
   }

@@ -34,6 +34,7 @@ export class Afterlife {
     return this.#known.size;
   }
 
+  /** Keeps what is left of one, until its time is over or newer ones need the room. */
   keep(key: string, { answer, hop, ms }: Remains): void {
     this.#forget(key);
     this.#known.set(key, { answer: answer?.toString('latin1'), hop, timer: setTimeout(this.#forget, ms, key) });
@@ -44,6 +45,7 @@ export class Afterlife {
     }
   }
 
+  /** Whether a request with this key is a repeat. */
   has(key: string): boolean {
     return this.#known.has(key);
   }

@@ -4,6 +4,7 @@ import { headerOf, newRequest, serialize, type HeaderInput, type SipRequest, typ
 import { Alarms } from '../timers.ts';
 import type { Wire } from './wire.ts';
 
+/** What a request of ours tells. */
 export interface ClientEvents {
   response: [SipResponse, Source];
   timeout: [];
@@ -59,6 +60,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
 
   abstract start(): void;
   abstract receive(response: SipResponse, source: Source): void;
+  /** It has its final response, or never will. */
   abstract get finished(): boolean;
 
   /** Only an INVITE can be cancelled; for others, and after the final response, nothing happens and undefined comes back. */
@@ -75,6 +77,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     if (!this.reliable) this.wire.probe(this.hop, error => this.fail(error));
   }
 
+  /** It could not be sent. */
   protected fail(error: Error): void {
     if (this.finished) return;
     this.end();
@@ -82,6 +85,7 @@ export abstract class ClientTransaction extends EventEmitter<ClientEvents> {
     else this.emit('timeout');
   }
 
+  /** Nobody answered in time. */
   protected expire(): void {
     this.end();
     this.emit('timeout');

@@ -44,6 +44,7 @@ export abstract class ServerTransaction extends EventEmitter<ServerEvents> {
 
   /** Sends a response. Via, From, To (with a tag), Call-ID and CSeq are filled in when absent. Late ones are dropped. */
   abstract respond(response: SipResponse): void;
+  /** The request came again. */
   abstract retransmitted(): void;
   /** A final response has been sent. */
   abstract get answered(): boolean;
