@@ -12,11 +12,17 @@ import { ROOT } from '../support/sources.ts';
 
 const READY = /press Ctrl-C|does not stay|already runs/;
 
+interface Started {
+  child: Child;
+  lines: string[];
+}
+
 describe('npm start', function () {
   this.timeout(90_000);
   let dataDir = '';
   let env: NodeJS.ProcessEnv = {};
   let baseUrl = '';
+  let up: Started | undefined;
 
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'trunkline-start-'));
@@ -25,9 +31,12 @@ describe('npm start', function () {
     const ports = { HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '62000-62200' };
     env = { ...process.env, ...ports, DATA_DIR: dataDir, npm_lifecycle_event: '' };
   });
-  after(() => rmSync(dataDir, { recursive: true, force: true }));
+  after(async () => {
+    await up?.child.stop(30_000);
+    rmSync(dataDir, { recursive: true, force: true });
+  });
 
-  const start = async (more: NodeJS.ProcessEnv = {}): Promise<{ child: Child; lines: string[] }> => {
+  const start = async (more: NodeJS.ProcessEnv = {}): Promise<Started> => {
     const lines: string[] = [];
     const child = await Child.startUntil(
       {
@@ -42,6 +51,9 @@ describe('npm start', function () {
     );
     return { child, lines };
   };
+
+  /** What the test before left running, or a new one. */
+  const running = async (): Promise<Started> => (up?.child.running ? up : (up = await start()));
 
   const processes = (): RunFile['processes'] =>
     (JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as RunFile).processes;
@@ -61,7 +73,7 @@ describe('npm start', function () {
   });
 
   it('refuses a data folder that another start has, in one sentence', async () => {
-    const { child } = await start();
+    const { child } = await running();
     const [http, sip] = await freePorts(2);
     const second = await start({ HTTP_PORT: String(http), SIP_PORT: String(sip), RTP_PORTS: '62300-62400' });
     assert.match(
@@ -69,25 +81,22 @@ describe('npm start', function () {
       new RegExp(`already runs on the data folder ${dataDir} \\(process ${child.pid}\\)`),
     );
     assert.deepEqual(await second.child.exited, { code: 1, signal: null });
-    await child.stop(30_000);
+    assert.deepEqual(await askHealth(baseUrl), { ready: true });
   });
 
   it('starts again after a kill -9, with what was there, and no two of anything', async () => {
+    const { child } = await running();
     const before = welcome();
-    const { child } = await start();
     const orphans = children();
     await child.kill();
-    const again = await start();
+    up = await start();
     assert.deepEqual(await askHealth(baseUrl), { ready: true });
     assert.deepEqual(anyRunning(orphans), []);
     assert.equal(welcome(), before);
-    const pids = children();
-    await again.child.stop(30_000);
-    assert.deepEqual(anyRunning(pids), []);
   });
 
   it('one Ctrl-C stops in order, although the terminal and npm both send it', async () => {
-    const { child, lines } = await start();
+    const { child, lines } = await running();
     const pids = children();
     process.kill(child.pid, 'SIGINT');
     process.kill(child.pid, 'SIGINT');
@@ -97,7 +106,7 @@ describe('npm start', function () {
   });
 
   it('a second Ctrl-C stops at once what does not stop in order, and leaves nothing running', async () => {
-    const { child, lines } = await start();
+    const { child, lines } = await running();
     const pids = children();
     process.kill(processes()['media-app']?.pid ?? 0, 'SIGSTOP');
     process.kill(child.pid, 'SIGINT');
