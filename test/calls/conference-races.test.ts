@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { newId } from '#contract/ids';
 import { eventually } from '../support/eventually.ts';
-import { withOffice, type Office } from '../support/office.ts';
-import { Rooms } from '../support/rooms.ts';
+import type { Office } from '../support/office.ts';
+import { withRooms, type Rooms } from '../support/rooms.ts';
 
 /** Milliseconds by which one of two comes before the other; each round takes its own. */
 const later = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)));
@@ -14,10 +14,7 @@ describe('a conference when two things happen in the same instant', function () 
   let office: Office;
   let rooms: Rooms;
 
-  withOffice(opened => {
-    office = opened;
-    rooms = new Rooms(opened);
-  });
+  withRooms((...opened) => ([office, rooms] = opened));
 
   /** Everybody is out, and the record of each says so. */
   const allOut = async (id: string): Promise<void> => {

@@ -3,8 +3,8 @@ import { newId } from '#contract/ids';
 import { encapsulationOf } from '../../media-app/audio/encapsulation.ts';
 import { MediaClient, type Refused, toneFrames } from '../support/media-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOffice, type Office } from '../support/office.ts';
-import { Rooms } from '../support/rooms.ts';
+import type { Office } from '../support/office.ts';
+import { withRooms, type Rooms } from '../support/rooms.ts';
 import { samplesOf, tonesIn } from '../support/tones.ts';
 
 describe('a media stream of a conference', function () {
@@ -12,10 +12,7 @@ describe('a media stream of a conference', function () {
   let office: Office;
   let rooms: Rooms;
 
-  withOffice(opened => {
-    office = opened;
-    rooms = new Rooms(opened);
-  });
+  withRooms((...opened) => ([office, rooms] = opened));
 
   const streamOf = (id: string, encapsulation: string): Promise<MediaClient> =>
     MediaClient.connect(office.stack, id, encapsulation, 'conferences');

@@ -5,18 +5,15 @@ import { newId } from '#contract/ids';
 import { NEVER } from '#contract/time';
 import { Commands } from '../../control-api/commands.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOffice, type Office } from '../support/office.ts';
-import { Rooms, tone } from '../support/rooms.ts';
+import type { Office } from '../support/office.ts';
+import { tone, withRooms, type Rooms } from '../support/rooms.ts';
 
 describe('a conference', function () {
   this.timeout(60_000);
   let office: Office;
   let rooms: Rooms;
 
-  withOffice(opened => {
-    office = opened;
-    rooms = new Rooms(opened);
-  });
+  withRooms((...opened) => ([office, rooms] = opened));
 
   it('three phones hear exactly the other two, and whoever leaves is heard no more', async () => {
     const { id, status } = await rooms.open();

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { Conference } from '#contract/conference';
 import type { Conferencecall } from '#contract/conferencecall';
 import { eventually } from './eventually.ts';
-import { type Office } from './office.ts';
+import { withOffice, type Office } from './office.ts';
 import type { PhoneCall } from './phone-call.ts';
 import type { ApiAnswer } from './stack.ts';
 
@@ -11,6 +11,10 @@ export const tone = (hz: number, ms = 1500) => ({
   type: 'play',
   option: { stream_urls: [`tone_stream://%(${ms},0,${hz})`] },
 });
+
+/** Gives each test of a describe a new office with its conferences, as `withOffice` does. */
+export const withRooms = (opened: (office: Office, rooms: Rooms) => void): void =>
+  withOffice(office => opened(office, new Rooms(office)));
 
 /** The conferences of an office, and the ways into them. */
 export class Rooms {
