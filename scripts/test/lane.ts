@@ -44,10 +44,19 @@ const loadFile = async (mocha: Mocha, file: string): Promise<void> => {
   }
 };
 
+/** Whether a file has a test that was asked for; one without it is not worth a line. */
+const isAskedFor = (mocha: Mocha): boolean => {
+  const { grep } = mocha.options as { grep?: RegExp | undefined };
+  let found = false;
+  mocha.suite.eachTest(test => (found ||= grep?.test(test.fullTitle()) ?? true));
+  return found;
+};
+
 const runFile = async (file: string, { retries, grep }: LaneOptions): Promise<void> => {
   const forbidOnly = process.env['CI'] !== undefined;
   const mocha = new Mocha({ timeout: 10_000, reporter: 'spec', forbidOnly, grep, retries });
   await loadFile(mocha, file);
+  if (!isAskedFor(mocha)) return;
   console.log(`\n${relative('', file)}`);
   await new Promise<void>(finished => {
     inMocha = true;
@@ -91,13 +100,16 @@ async function* handedOut(): AsyncGenerator<string> {
   }
 }
 
+/** Nobody wants the rest when the process that started this one has gone; what files share goes with this one. */
+const leave = (): never => process.exit(1);
+
 const finish = (complaints: string[]): void => {
   for (const title of again) console.log(`  note: needed a second try: ${title}`);
   for (const complaint of complaints) console.log(`\n  ✗ ${complaint}`);
   total.failed += complaints.length;
   if (process.send) process.send({ ...total, done: true } satisfies LaneReport);
   else console.log(total);
-  process.disconnect?.();
+  process.off('disconnect', leave).disconnect?.();
   process.exitCode = total.failed > 0 ? 1 : 0;
   // A lane that leaks would run for ever. The timer itself keeps nothing alive.
   setTimeout(() => {
@@ -117,6 +129,7 @@ const main = async (given: string[]): Promise<void> => {
   const grep = given[0] === '--grep' ? given.splice(0, 2)[1] : undefined;
   const stopShared = beLane();
   watchBetweenFiles();
+  process.once('disconnect', leave);
   for await (const file of given.length > 0 ? given : handedOut()) await runFile(file, { retries, grep });
   finish(await stopShared());
 };
