@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { MediaClock } from './clock.ts';
-import { frameSamples, framesPerSecond, sampleRate, tickMs } from './clock.ts';
+import { frameSamples, framesPerSecond, sampleRate } from './clock.ts';
 import { codecNamed } from './codecs/table.ts';
 import { FrameResampler } from './frame-resampler.ts';
 import { InbandDigits } from './inband-digits.ts';
@@ -8,7 +8,6 @@ import { LegMemory } from './leg-memory.ts';
 import type { LegStats } from './leg-stats.ts';
 import { legStats } from './leg-stats.ts';
 import type { RemoteParty } from './remote-party.ts';
-import { speaks } from './remote-party.ts';
 import { Rtcp } from './rtcp.ts';
 import type { RtpPorts, RtpSocket } from './rtp-ports.ts';
 import { RtpReceiver } from './rtp-receiver.ts';
@@ -38,14 +37,11 @@ export interface AudioTap {
 export interface AudioLegOptions {
   ports: RtpPorts;
   clock: MediaClock;
-  /** Without a packet for so long, while the party should send, the leg emits `idle`. Default 30 000. */
-  idleMs?: number;
 }
 
 interface AudioLegEvents {
   digit: [Digit];
   'first-packet': [];
-  idle: [];
   insecure: [reason: string];
 }
 
@@ -69,8 +65,8 @@ interface Waiter {
 /**
  * One RTP stream pair with one party. At every tick it takes what the party said, makes up what the party hears (a
  * bridge, its own echo and a source, mixed) and sends it. All of it is at the rate of the party's codec: wideband where that is
- * wideband, and what comes from a leg of another rate is brought to it. Emits `digit` at the end of each key press, `first-packet` once,
- * `idle` when the party has fallen silent on the wire, and `insecure` when the keys of its media cannot be agreed on.
+ * wideband, and what comes from a leg of another rate is brought to it. Emits `digit` at the end of each key press, `first-packet` once
+ * and `insecure` when the keys of its media cannot be agreed on.
  */
 export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly localPort: number;
@@ -87,7 +83,6 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   readonly #rtcp: Rtcp;
   readonly #wire: Wire;
   readonly #unsubscribe: () => void;
-  readonly #idleTicks: number;
   #said = new Int16Array(frameSamples);
   #heard = new Int16Array(frameSamples);
   #played = new Int16Array(frameSamples);
@@ -106,7 +101,6 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
   #source: FrameSource | null = null;
   #peer: AudioLeg | null = null;
   #echo = false;
-  #idle = false;
   #closed = false;
 
   /** Binds a port and starts sending and receiving. Rejects with RtpPortsExhaustedError when there is none. */
@@ -114,12 +108,11 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     return new AudioLeg(await options.ports.acquire(), options);
   }
 
-  private constructor(rtp: RtpSocket, { clock, idleMs = 30_000 }: AudioLegOptions) {
+  private constructor(rtp: RtpSocket, { clock }: AudioLegOptions) {
     super();
     this.localPort = rtp.port;
     this.#rtp = rtp;
     this.#clock = clock;
-    this.#idleTicks = Math.max(1, Math.round(idleMs / tickMs));
     this.#wire = new Wire(rtp, {
       rtp: (packet, from, authentic) => this.#receiver.datagram(packet, from, authentic),
       rtcp: (packet, from, authentic) => this.#rtcp.take(packet, from, authentic),
@@ -134,7 +127,7 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
       () => this.emit('first-packet'),
     );
     this.#rtcp = new Rtcp(this.#wire, this.#sender, this.#receiver);
-    rtp.socket.on('error', () => this.#sender.counts.failed++); // an unreachable party is no error of ours; the idle event tells
+    rtp.socket.on('error', () => this.#sender.counts.failed++); // an unreachable party is no error of ours
     this.#unsubscribe = clock.subscribe(() => this.#tick());
   }
 
@@ -162,7 +155,6 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#receiver.setRemote(this.#remote);
     this.#sender.setRemote(this.#remote);
     this.hearTones(remote !== null && remote.telephoneEvent === null);
-    this.#idle = false;
   }
 
   /** Takes key presses from the tones in the audio; on by itself for a party that knows no telephone-event. */
@@ -302,7 +294,6 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     this.#resolveWaiters();
     this.#receiver.tick();
     this.#rtcp.tick();
-    this.#watchIdle();
   }
 
   /** Writes what the party hears. */
@@ -363,14 +354,5 @@ export class AudioLeg extends EventEmitter<AudioLegEvents> {
     const done = this.#sender.digits.finished;
     for (const waiter of this.#waiters) if (waiter.target <= done) waiter.resolve();
     this.#waiters = this.#waiters.filter(one => one.target > done);
-  }
-
-  #watchIdle(): void {
-    const silent = this.#clock.now - this.#receiver.lastTick >= this.#idleTicks;
-    if (!silent) this.#idle = false;
-    else if (!this.#idle && this.#remote && speaks(this.#remote)) {
-      this.#idle = true;
-      this.emit('idle');
-    }
   }
 }

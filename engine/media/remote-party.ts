@@ -28,8 +28,3 @@ export function listens(remote: RemoteParty): boolean {
   if (remote.protection?.kind === 'dtls') return wanted; // its connectivity checks tell where
   return wanted && remote.port > 0 && remote.address !== '0.0.0.0' && remote.address !== '::';
 }
-
-/** True when the party is expected to send. */
-export function speaks(remote: RemoteParty): boolean {
-  return remote.direction === 'sendrecv' || remote.direction === 'sendonly';
-}

@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net';
 import { plainAddress, speaksTo } from '../addresses.ts';
 import { StreamParser, type StreamItem } from '../framing.ts';
 import type { Hop, Source } from '../hop.ts';
-import type { Carrier, Ears, Place } from './carrier.ts';
+import type { SipTransport, Ears, Place } from './sip-transport.ts';
 import { closePort, listen } from '../../listen.ts';
 import { MessageClock } from './message-clock.ts';
 
@@ -19,7 +19,7 @@ export interface Door {
 }
 
 /** One listener for byte streams and every connection it accepted or opened, by peer address (RFC 3261 18). */
-export class StreamCarrier implements Carrier {
+export class StreamTransport implements SipTransport {
   readonly transport: 'tcp' | 'tls';
   readonly host: string;
   port: number;

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import type { Hop } from '../hop.ts';
 import { parseDatagram } from '../parser.ts';
 import { plainAddress, speaksTo } from '../addresses.ts';
-import type { Carrier, Ears, Place } from './carrier.ts';
+import type { SipTransport, Ears, Place } from './sip-transport.ts';
 
 const BUFFER_BYTES = 8 * 1024 * 1024;
 const PROBE_MS = 250;
@@ -21,7 +21,7 @@ interface Line {
 }
 
 /** One UDP listener (RFC 3261 18). */
-export class UdpCarrier implements Carrier {
+export class UdpTransport implements SipTransport {
   readonly transport = 'udp';
   readonly host: string;
   port: number;

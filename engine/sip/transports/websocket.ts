@@ -8,7 +8,7 @@ import { plainAddress, speaksTo } from '../addresses.ts';
 import type { Certificates } from '../certificates.ts';
 import type { Hop } from '../hop.ts';
 import { LIMITS, parseDatagram } from '../parser.ts';
-import type { Carrier, Ears, Place } from './carrier.ts';
+import type { SipTransport, Ears, Place } from './sip-transport.ts';
 import { FrameWatch } from './frame-watch.ts';
 import { closePort, listen } from '../../listen.ts';
 import { MessageClock } from './message-clock.ts';
@@ -39,7 +39,7 @@ interface Peer {
  * One WebSocket listener for SIP (RFC 7118), one message a frame. Browsers cannot be connected to: what goes out goes
  * over a connection that came in.
  */
-export class WebSocketCarrier implements Carrier {
+export class WebSocketTransport implements SipTransport {
   readonly transport: 'ws' | 'wss';
   readonly host: string;
   port: number;

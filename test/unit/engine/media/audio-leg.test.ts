@@ -218,18 +218,6 @@ describe('An audio leg', () => {
     await once(next, 'message');
   });
 
-  it('tells when a party has vanished, once', async () => {
-    const socket = await phone();
-    const one = await leg(100);
-    let idle = 0;
-    one.on('idle', () => idle++);
-    one.setRemote(party(socket.address().port));
-    socket.send(voice(1), one.localPort, host);
-    await once(one, 'idle');
-    await ticks(10);
-    assert.equal(idle, 1);
-  });
-
   it('survives garbage on its port', async () => {
     const socket = await phone();
     const one = await leg();

@@ -40,8 +40,8 @@ export function party(port: number, more: Partial<RemoteParty> = {}): RemotePart
 }
 
 /** A leg, closed behind the test. */
-export async function leg(idleMs?: number): Promise<AudioLeg> {
-  const opened = await AudioLeg.open({ ports, clock, idleMs });
+export async function leg(): Promise<AudioLeg> {
+  const opened = await AudioLeg.open({ ports, clock });
   legs.push(opened);
   return opened;
 }

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { UdpCarrier } from '../../../../engine/sip/transports/udp.ts';
-import type { Ears } from '../../../../engine/sip/transports/carrier.ts';
+import { UdpTransport } from '../../../../engine/sip/transports/udp.ts';
+import type { Ears } from '../../../../engine/sip/transports/sip-transport.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const MESSAGE = [
@@ -13,15 +13,15 @@ const MESSAGE = [
 describe('sip over udp', () => {
   const sockets: Socket[] = [];
   const heard: number[] = [];
-  let carrier: UdpCarrier;
+  let transport: UdpTransport;
 
   const hears = { receive: (_parsed: unknown, source: { port: number }) => heard.push(source.port) };
   const ears = { ...hears, closed: () => undefined, localAddress: () => '127.0.0.1' } as unknown as Ears;
-  /** Somebody who sends to the carrier without waiting for anything. */
+  /** Somebody who sends to the transport without waiting for anything. */
   const sender = async (): Promise<Socket> => {
     const socket = createSocket('udp4');
     sockets.push(socket);
-    socket.connect(carrier.port, '127.0.0.1');
+    socket.connect(transport.port, '127.0.0.1');
     await once(socket, 'connect');
     return socket;
   };
@@ -29,17 +29,17 @@ describe('sip over udp', () => {
 
   beforeEach(async () => {
     heard.length = 0;
-    carrier = new UdpCarrier({ host: '127.0.0.1', port: 0 }, ears);
-    await carrier.start();
+    transport = new UdpTransport({ host: '127.0.0.1', port: 0 }, ears);
+    await transport.start();
   });
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.close();
-    await carrier.stop();
+    await transport.stop();
   });
 
   it('what a peer with a line of its own sends is not lost in a flood that fills the common one', async () => {
     const [friend, stranger] = [await sender(), await sender()];
-    carrier.openLine({ transport: 'udp', host: '127.0.0.1', port: friend.address().port });
+    transport.openLine({ transport: 'udp', host: '127.0.0.1', port: friend.address().port });
     friend.send(MESSAGE);
     await eventually('the line', () => count(friend), heardOnce => heardOnce === 1); // prettier-ignore
     const flood = Buffer.concat([Buffer.from(MESSAGE), Buffer.alloc(50_000, 'x')]);
@@ -50,9 +50,9 @@ describe('sip over udp', () => {
     assert(count(stranger) < FLOOD, 'the flood was too small to lose anything');
   });
 
-  it('a second carrier cannot have its port, whatever lines share it', async () => {
-    carrier.openLine({ transport: 'udp', host: '127.0.0.1', port: 9 });
-    const second = new UdpCarrier({ host: '127.0.0.1', port: carrier.port }, ears);
-    await assert.rejects(second.start(), new RegExp(`cannot listen on udp 127.0.0.1:${carrier.port}`));
+  it('a second transport cannot have its port, whatever lines share it', async () => {
+    transport.openLine({ transport: 'udp', host: '127.0.0.1', port: 9 });
+    const second = new UdpTransport({ host: '127.0.0.1', port: transport.port }, ears);
+    await assert.rejects(second.start(), new RegExp(`cannot listen on udp 127.0.0.1:${transport.port}`));
   });
 });

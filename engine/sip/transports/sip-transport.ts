@@ -9,7 +9,7 @@ export interface Place {
 }
 
 /** One listening transport. Messages and refusals go to the ears; `send` reports failure later, never by throwing. */
-export interface Carrier {
+export interface SipTransport {
   readonly transport: Transport;
   readonly host: string;
   readonly port: number;
@@ -27,7 +27,7 @@ export interface Carrier {
   reaches(address: string): boolean;
 }
 
-/** Who hears what carriers have to say. */
+/** Who hears what transports have to say. */
 export interface Ears {
   receive(parsed: Parsed, source: Source): void;
   /** A connection to or from there is gone. */
