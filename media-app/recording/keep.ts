@@ -8,9 +8,12 @@ import {
   recordingContentsSchema,
   recordingFiles,
 } from '#contract/recording';
+import { Decimator } from './decimator.ts';
 import { Peaks } from './peaks.ts';
 import { monoHeader, readFormat, WAV_HEADER_BYTES, type WavFormat } from './wav.ts';
 
+/** What is kept, whatever a media server records at (platform-api, Recording), in samples a second. */
+const RATE = 8000;
 /** Samples of each channel read at a time. */
 const BLOCK_SAMPLES = 16 * 1024;
 
@@ -27,6 +30,11 @@ interface Growing {
   file: FileHandle;
   peaks: Peaks;
   block: Buffer;
+  /** Samples in the block, and in the file before it. */
+  filled: number;
+  written: number;
+  /** Where the capture has more samples than are kept. */
+  decimator: Decimator | undefined;
 }
 
 /**
@@ -91,18 +99,23 @@ const split = async (
     const format = await readFormat(source);
     if (format.channels !== channels)
       throw new Error(`the capture has ${format.channels} channels instead of ${channels}`);
-    const samples = Math.floor(format.bytes / 2 / channels);
+    const captured = Math.floor(format.bytes / 2 / channels);
+    const step = Number.isInteger(format.rate / RATE) ? format.rate / RATE : 1;
+    const [samples, rate] = [Math.floor(captured / step), format.rate / step];
     const growing: Growing[] = [];
     for (const [voice, partial] of partials) {
       const file = await open(partial, 'w', 0o640);
       opened.push(file);
-      await file.write(monoHeader(format.rate, samples * 2), 0, WAV_HEADER_BYTES, 0);
-      growing.push({ voice, file, peaks: new Peaks(samples), block: Buffer.alloc(BLOCK_SAMPLES * 2) });
+      await file.write(monoHeader(rate, samples * 2), 0, WAV_HEADER_BYTES, 0);
+      growing.push({
+        ...{ voice, file, peaks: new Peaks(samples), block: Buffer.alloc(BLOCK_SAMPLES * 2), filled: 0, written: 0 },
+        decimator: step > 1 ? new Decimator(step) : undefined,
+      });
     }
-    await copy(source, format, samples, growing);
+    await copy(source, format, captured, growing);
     const size = {
       filesize: WAV_HEADER_BYTES + samples * 2,
-      duration: Math.round((samples / format.rate) * 1000) / 1000,
+      duration: Math.round((samples / rate) * 1000) / 1000,
     };
     return new Map(growing.map(({ voice, peaks }) => [voice, { ...size, peaks: peaks.all() }]));
   } finally {
@@ -119,8 +132,10 @@ const copy = async (source: FileHandle, format: WavFormat, samples: number, grow
     const read = Math.floor(bytesRead / bytes);
     if (read === 0) throw new Error('the capture became shorter while it was read');
     for (const one of growing) {
-      for (let i = 0; i < read; i++) put(one, i, sampleOf(one.voice, block, i, format.channels));
-      await one.file.write(one.block, 0, read * 2, WAV_HEADER_BYTES + done * 2);
+      for (let i = 0; i < read; i++) put(one, sampleOf(one.voice, block, i, format.channels));
+      await one.file.write(one.block, 0, one.filled * 2, WAV_HEADER_BYTES + one.written * 2);
+      one.written += one.filled;
+      one.filled = 0;
     }
     done += read;
   }
@@ -135,7 +150,10 @@ const sampleOf = (voice: Voice, block: Buffer, at: number, channels: number): nu
   return Math.max(-32_768, Math.min(32_767, block.readInt16LE(first) + heard));
 };
 
-const put = ({ block, peaks }: Growing, at: number, sample: number): void => {
-  block.writeInt16LE(sample, at * 2);
-  peaks.take(sample);
+const put = (one: Growing, sample: number): void => {
+  const kept = one.decimator ? one.decimator.push(sample) : sample;
+  if (kept === undefined) return;
+  one.block.writeInt16LE(kept, one.filled * 2);
+  one.filled += 1;
+  one.peaks.take(kept);
 };

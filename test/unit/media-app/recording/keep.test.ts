@@ -8,6 +8,7 @@ import { timestamp } from '#contract/time';
 import { keepRecording } from '../../../../media-app/recording/keep.ts';
 import { Peaks } from '../../../../media-app/recording/peaks.ts';
 import { SilenceWatch } from '../../../../media-app/recording/silence-watch.ts';
+import { amplitudeOf } from '../../../conformance/freeswitch/fork-server.ts';
 import { formatWav, parseWav } from '../../../../scripts/phone/wav.ts';
 
 /** A stereo capture as a media server writes it. */
@@ -75,6 +76,30 @@ describe('what was captured of a call', () => {
     assert.deepEqual(await samples('in'), everybody);
     assert.equal(files[0]?.peaks.at(-1), Math.round((19_999 / 32_768) * 1000) / 1000);
     assert.equal((await readdir(folder)).length, 2);
+  });
+
+  it('at 16 or 48 kHz is kept at 8, with what can be heard there and nothing folded back from above', async () => {
+    recording = { ...recording, reference_type: 'confbridge' };
+    const said = [1000, 3000, 4800, 6700];
+    for (const rate of [16_000, 48_000]) {
+      const wav = formatWav(
+        Int16Array.from(
+          many(rate, at => said.reduce((sum, hz) => sum + 6000 * Math.sin((2 * Math.PI * hz * at) / rate), 0)),
+        ),
+      );
+      wav.writeUInt32LE(rate, 24);
+      await writeFile(path('capture'), wav);
+      const { files } = await keepRecording(folder, recording, true);
+      assert.deepEqual([files[0]?.duration, files[0]?.filesize], [1, 16_044]);
+      assert.equal((await readFile(path('in'))).readUInt32LE(24), 8000);
+      const kept = Int16Array.from(await samples('in')).subarray(400, 7600);
+      const levels = [...said.slice(0, 2), 8000 - 4800, 8000 - 6700].map(hz => Math.round(amplitudeOf(kept, hz, 8000)));
+      assert(
+        levels.slice(0, 2).every(one => Math.abs(one - 6000) < 60) && levels.slice(2).every(one => one < 12),
+        `${rate}: ${levels.join()}`,
+      );
+      await rm(path('contents'));
+    }
   });
 
   it('with another number of channels than a call has is not cut in two', async () => {
