@@ -3,17 +3,18 @@ import { wordsOf } from '../api-command.ts';
 import { splitArguments } from '../application.ts';
 import { listed as jsonListOf } from '../conference/json-list.ts';
 import { memberCommands } from '../conference/member-commands.ts';
+import { playCommands } from '../conference/play-commands.ts';
 import { recordingCommands } from '../conference/recording-commands.ts';
 import { memberLine, roomCommands } from '../conference/room-commands.ts';
 import { seatCommands } from '../conference/seat-commands.ts';
 import { soundCommands } from '../conference/sound-commands.ts';
+import { xmlListOf } from '../conference/xml-list.ts';
 import type { Core } from '../core.ts';
 
 const commands = new Map(
-  [...roomCommands, ...soundCommands, ...memberCommands, ...seatCommands, ...recordingCommands].map(one => [
-    one.name,
-    one,
-  ]),
+  [...roomCommands, ...playCommands, ...soundCommands, ...memberCommands, ...seatCommands, ...recordingCommands].map(
+    one => [one.name, one],
+  ),
 );
 
 /** `conference <name> <command> …` and `conference list`. */
@@ -23,6 +24,7 @@ export const conference: ApiCommand = {
     const [name, word = '', ...rest] = args.includes("'") ? splitArguments(args) : wordsOf(args);
     if (name === undefined) return '-USAGE: conference <name> <command> [<arguments>] | conference list\n';
     if (name === 'json_list') return jsonListOf(core.conferences.list(), word);
+    if (name === 'xml_list') return xmlListOf(core.conferences.list());
     if (name === 'list' || name === 'count') return overview(core, name);
     const found = core.conferences.get(name);
     if (!found) return `-ERR Conference ${name} not found\n`;

@@ -47,6 +47,8 @@ export class Conference {
   pin: string;
   /** Texts that `set` takes and `get` gives: `endconference_grace_time` is in seconds, the others change nothing that is heard. */
   readonly parameters = new Map<string, string>();
+  /** Texts of applications (`setvar`). */
+  readonly variables = new Map<string, string>();
   /** Most members, 0 for no limit. */
   maxMembers = 0;
   locked = false;

@@ -5,7 +5,7 @@ import type { Member } from './member.ts';
 const secondsSince = (at: number): number => Math.floor((Date.now() - at) / 1000);
 
 /** What `json_list` tells of a conference, with the names of the real server; what we have nothing of is left out. */
-function described(conference: Conference): object {
+export function described(conference: Conference) {
   return {
     conference_name: conference.name,
     member_count: conference.size,
@@ -20,12 +20,15 @@ function described(conference: Conference): object {
     dynamic: true,
     recording: conference.recordings.paths.length > 0,
     max_members: conference.maxMembers,
-    variables: {},
+    variables: Object.fromEntries(conference.variables),
     members: conference.newestFirst().map(one => describedMember(conference, one)),
   };
 }
 
-function describedMember(conference: Conference, member: Member): object {
+/** The same of a member. */
+export type DescribedMember = ReturnType<typeof describedMember>;
+
+function describedMember(conference: Conference, member: Member) {
   const { channel, seat, talk, volume, flags } = member;
   return {
     type: 'caller',

@@ -3,6 +3,7 @@ import { openSource } from '../../media/sources/open-source.ts';
 import { sampleRate } from '../../media/clock.ts';
 import type { Conference } from './conference.ts';
 import { fetchSound } from '../sound-cache.ts';
+import { Track } from './track.ts';
 
 const maxQueued = 100;
 const soonestDoneMs = 100;
@@ -16,7 +17,7 @@ export interface PlayPort {
 
 interface Item {
   file: string;
-  source: FrameSource;
+  track: Track;
   queuedAt: number;
   /** Whether its end is told. */
   told: boolean;
@@ -39,10 +40,15 @@ export class PlayQueue {
     return this.#waiting.length + (this.#current ? 1 : 0);
   }
 
+  /** What plays now. */
+  get playing(): Readonly<Pick<Item, 'file' | 'track'>> | undefined {
+    return this.#current?.item;
+  }
+
   /** Plays a sound after those that wait; nobody is told the end of one that nobody asked for. False when there are too many. */
   add(file: string, source: FrameSource, told = true): boolean {
     if (this.size >= maxQueued) return false;
-    this.#waiting.push({ file, source, queuedAt: performance.now(), told });
+    this.#waiting.push({ file, track: new Track(source), queuedAt: performance.now(), told });
     if (!this.#current) this.#next();
     return true;
   }
@@ -80,13 +86,13 @@ export class PlayQueue {
   #next(): void {
     const item = this.#waiting.shift();
     this.#current = item
-      ? { item, stop: this.#port.start(item.source, () => this.#current?.item === item && this.#finished(item)) }
+      ? { item, stop: this.#port.start(item.track, () => this.#current?.item === item && this.#finished(item)) }
       : null;
   }
 
   #finished(item: Item): void {
     this.#next();
-    this.#tell(item, item.source.position ?? 0);
+    this.#tell(item, item.track.position ?? 0);
   }
 
   /**
@@ -113,16 +119,21 @@ export class PlayQueue {
     }
   }
 
-  #done({ file, source }: Item, samples: number): void {
-    this.#port.done(file, samples, source.rate ?? sampleRate);
+  #done({ file, track }: Item, samples: number): void {
+    this.#port.done(file, samples, track.rate ?? sampleRate);
   }
 }
 
 /**
  * Opens a sound for a conference as `conference … play` names it: a file, a tone, silence or an http address.
+ * @param seek how far into it to begin, in samples of the conference's rate
  * @throws Error when it cannot be found or played
  */
-export async function openSound({ core: { options }, rate }: Conference, file: string): Promise<FrameSource> {
+export async function openSound(
+  { core: { options }, rate }: Conference,
+  file: string,
+  seek?: number,
+): Promise<FrameSource> {
   const path = /^https?:\/\//i.test(file) ? await fetchSound(file, options.cacheDir) : file;
-  return openSource(path, { soundsDir: options.soundsDir, rate });
+  return openSource(path, { soundsDir: options.soundsDir, rate, ...(seek === undefined ? {} : { seek }) });
 }

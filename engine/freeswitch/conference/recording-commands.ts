@@ -33,6 +33,12 @@ function check({ recordings }: Conference): string {
   return recordings.paths.length === 0 ? notRecorded : recordings.paths.map(one => `+OK Record file ${one}\n`).join('');
 }
 
+/** `pause <path>` and `resume <path>`. */
+const pausing = (name: 'pause' | 'resume'): ConferenceCommand => ({
+  name,
+  run: (conference, [path]) => (path === undefined ? `${name} <filename>` : pause(conference, path, name === 'pause')),
+});
+
 /** `recording start|stop|pause|resume|check <path>`, and the older words for the same. */
 export const recordingCommands: ConferenceCommand[] = [
   {
@@ -48,4 +54,6 @@ export const recordingCommands: ConferenceCommand[] = [
   { name: 'record', run: (conference, [path]) => (path === undefined ? 'record <filename>' : start(conference, path)) },
   { name: 'norecord', run: (conference, [path]) => stop(conference, path ?? 'all') },
   { name: 'chkrecord', run: check },
+  pausing('pause'),
+  pausing('resume'),
 ];

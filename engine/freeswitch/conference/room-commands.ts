@@ -4,11 +4,14 @@ import type { Conference } from './conference.ts';
 import { jsonListCommand } from './json-list.ts';
 import type { Member } from './member.ts';
 import { openSound } from './play-queue.ts';
+import { xmlListCommand } from './xml-list.ts';
+
+const maxVariables = 1000;
 
 const settable = ['max_members', 'sound_prefix', 'caller_id_name', 'caller_id_number', 'endconference_grace_time'];
 
 /** One line of `list`: who it is, what it may do, and its volumes and energy. */
-export function memberLine(conference: Conference, member: Member): string {
+export function memberLine(conference: Conference, member: Member, delimiter = ';'): string {
   const { channel, seat, talk, volume, held } = member;
   const flags = [
     !held && seat.hears && 'hear',
@@ -19,13 +22,24 @@ export function memberLine(conference: Conference, member: Member): string {
     member.moderator && 'moderator',
     member.ghost && 'ghost',
   ].filter(flag => flag !== false);
-  return `${member.id};${channel.name};${channel.uuid};unknown;;${flags.join('|')};${volume.in};${volume.out};${talk.energy}\n`;
+  const who = [member.id, channel.name, channel.uuid, 'unknown', ''];
+  return `${[...who, flags.join('|'), volume.in, volume.out, talk.energy].join(delimiter)}\n`;
 }
 
-function list(conference: Conference, [what]: string[]): string {
+/** `list [count|delim <text>]`; a text in double quotes may be a blank. */
+function list(conference: Conference, [what, ...rest]: string[]): string {
   if (what === 'count') return String(conference.size);
-  const lines = conference.newestFirst().map(member => memberLine(conference, member));
-  return lines.join('');
+  const delimiter =
+    what === 'delim'
+      ? rest
+          .join(' ')
+          .replace(/^"([^"]*).*$/, '$1')
+          .slice(0, 64) || ';'
+      : ';';
+  return conference
+    .newestFirst()
+    .map(member => memberLine(conference, member, delimiter))
+    .join('');
 }
 
 function get(conference: Conference, [name = '']: string[]): string {
@@ -51,6 +65,15 @@ function set(conference: Conference, [name = '', value]: string[]): string {
   else if (/^-?\d{1,6}$/.test(value)) conference.maxMembers = Math.max(0, Number(value));
   else return '-ERR max_members must be a number\n';
   return before;
+}
+
+/** `setvar <name> [<value>]`; without a value it is taken away. */
+function setVariable({ variables }: Conference, [name = '', value]: string[]): string {
+  const key = name.slice(0, 256);
+  if (value === undefined) variables.delete(key);
+  else if (variables.has(key) || variables.size < maxVariables) variables.set(key, value.slice(0, 4096));
+  else return '-ERR too many variables\n';
+  return '+OK\n';
 }
 
 function setLocked(conference: Conference, on: boolean): string {
@@ -110,8 +133,11 @@ export const roomCommands: ConferenceCommand[] = [
   { name: 'list', run: list },
   { name: 'count', run: conference => String(conference.size) },
   jsonListCommand,
+  xmlListCommand,
   { name: 'get', run: get },
   { name: 'set', run: set },
+  { name: 'getvar', run: ({ variables }, [name = '']) => variables.get(name) ?? '' },
+  { name: 'setvar', run: setVariable },
   { name: 'lock', run: conference => setLocked(conference, true) },
   { name: 'unlock', run: conference => setLocked(conference, false) },
   { name: 'play', run: play },

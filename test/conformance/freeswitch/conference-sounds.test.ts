@@ -1,14 +1,19 @@
 import { strict as assert } from 'node:assert';
 import type { EventEmitter } from 'node:events';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownServers } from '../../support/own-servers.ts';
-import { engineOnly } from '../../support/engine-only.ts';
+import { engineOnly, onEngine } from '../../support/engine-only.ts';
 import type { Party } from './conference-room.ts';
 import { assertRefused, caller, createConference, eventsOf, hearsOnly, party, roomName } from './conference-room.ts';
 import { until, withEngine, type EngineUnderTest, type EslEvent } from './engine-under-test.ts';
+import { wavHeader } from '../../../engine/media/sources/wav-format.ts';
+import { tone } from './fork-server.ts';
 import { readWav } from './wav-tracks.ts';
+
+/** A conference of narrowband telephones has 8 kHz on the engine, and always 16 on FreeSWITCH. */
+const WIDTH = ownServers() ? 2 : 1;
 
 describe('sounds, recordings and events of a conference', function () {
   this.timeout(15_000);
@@ -24,7 +29,7 @@ describe('sounds, recordings and events of a conference', function () {
     assert.deepEqual(await played, {
       seconds: Math.floor(counted(800) / 1000),
       milliseconds: counted(800),
-      samples: counted(6400),
+      samples: counted(6400) * WIDTH,
     });
     await hearsOnly(a, 700);
   });
@@ -37,7 +42,7 @@ describe('sounds, recordings and events of a conference', function () {
     for (const hz of [1000, 1500]) await a.peer.hears(hz).then(() => heard.push(hz));
     assert.equal((await played).milliseconds, counted(600));
     const short = ['tone_stream://%(20,0,1000)', 'silence_stream://20', 'tone_stream://%(20,0,1500)'];
-    assert.equal((await conference.play(short)).samples, counted(480));
+    assert.equal((await conference.play(short)).samples, counted(480) * WIDTH);
   });
 
   it('plays to one member alone', async () => {
@@ -67,6 +72,35 @@ describe('sounds, recordings and events of a conference', function () {
     await hearsOnly(a);
   });
 
+  it('pauses a sound, goes on with it, and goes to another place in it', async () => {
+    const conference = await createConference(under);
+    const a = await party(under, conference, 0);
+    const file = join(under.directory, 'two-tones.wav');
+    const sound = Buffer.concat([tone(1000, 5000, 8000), tone(1500, 5000, 8000)]);
+    await writeFile(file, Buffer.concat([wavHeader(8000, 1, sound.length), sound]));
+    const order = (words: string) => under.media.api(`conference ${conference.name} ${words}`);
+    await order(`play ${file}`);
+    await hearsOnly(a, 1000);
+    assert.match(await order('play_status'), new RegExp(`^\\+OK \\d+/\\d+ ${file}\n$`));
+    assert.equal(await order('pause_play'), '+OK Pause\n');
+    await hearsOnly(a);
+    assert.equal(await order('pause_play'), '+OK Resume\n');
+    await hearsOnly(a, 1000);
+    assert.equal(await order('file_seek 6000'), '+OK seek to position 48000\n');
+    await hearsOnly(a, 1500);
+    await onEngine('it goes elsewhere in a sound once', async () => {
+      assert.match(await order('file_seek -5000'), /^\+OK seek to position \d+\n$/);
+      await hearsOnly(a, 1000);
+      assert.match(await order('file_seek +5500'), /^\+OK seek to position \d+\n$/);
+      await hearsOnly(a, 1500);
+      assert.equal(await order('file_seek 500'), '+OK seek to position 4000\n');
+      await hearsOnly(a, 1000);
+    });
+    assert.equal(await order('play_status 999999'), '-ERR Member: 999999 not found.\n');
+    await order('stop all');
+    assert.equal(await order('play_status'), '-ERR Nothing is playing\n');
+  });
+
   engineOnly(
     'FreeSWITCH tells nobody any more',
     'settles what waits for a sound when the conference ends',
@@ -79,6 +113,22 @@ describe('sounds, recordings and events of a conference', function () {
       assert.ok((await played).milliseconds < 9000);
     },
   );
+
+  it('keeps variables, and tells of itself as XML and with other marks between', async () => {
+    const conference = await createConference(under);
+    const { name, memberId } = conference;
+    const order = (words: string) => under.media.api(`conference ${words}`);
+    assert.equal(await order(`${name} setvar purpose fish&chips`), '+OK\n');
+    assert.equal(await order(`${name} getvar purpose`), 'fish&chips');
+    assert.match(await order(`${name} list delim ,`), new RegExp(`^${memberId},[^,]+,${conference.endpoint.uuid},`));
+    const xml = await order(`${name} xml_list`);
+    assert.match(xml, new RegExp(`<conference name="${name}"[^>]* uuid="${conference.uuid}"`));
+    assert.match(xml, /<variable name="purpose" value="fish(&amp;|&#38;)chips">/);
+    assert.match(xml, new RegExp(`<member type="caller">\\s*<id>${memberId}</id>`));
+    assert.match(xml, new RegExp(`<uuid>${conference.endpoint.uuid}</uuid>`));
+    assert.match(xml, /<can_speak>false<\/can_speak>/);
+    assert.match(await order('xml_list'), new RegExp(`<conference name="${name}"`));
+  });
 
   it('says that a sound is missing, and goes on at once', async () => {
     const conference = await createConference(under);
@@ -268,7 +318,7 @@ describe('sounds, recordings and events of a conference', function () {
     const { name, memberId } = conference;
     const answers: [string, string][] = [
       [`${name} list count`, '1'],
-      [`${name} get rate`, '8000'],
+      [`${name} get rate`, String(8000 * WIDTH)],
       [`${name} get nosuch`, 'get <parameter-name>'],
       [
         `${name} set energy 200`,
