@@ -5,17 +5,18 @@ import type { Conference } from './conference.ts';
 import type { PlayQueue } from './play-queue.ts';
 import { openSound } from './play-queue.ts';
 
+const seekUsage = 'file_seek [+-]<val> [<member_id>]';
 const nothing = '-ERR Nothing is playing\n';
 
 /** That of the conference, or of a member who is named; the answer when there is no such member. */
-function queueOf(conference: Conference, id: string | undefined): PlayQueue | string {
+function queueOf(conference: Conference, id: string | undefined, usage: string): PlayQueue | string {
   if (id === undefined) return conference.plays;
-  return membersOf(conference, id)?.[0]?.plays ?? `-ERR Member: ${id.slice(0, 64)} not found.\n`;
+  return membersOf(conference, id)?.[0]?.plays ?? `-ERR Member: ${id.slice(0, 64)} not found.\n${usage}`;
 }
 
 /** Pauses what plays, or lets it go on. */
 function togglePause(conference: Conference, [id]: string[]): string {
-  const queue = queueOf(conference, id);
+  const queue = queueOf(conference, id, 'pause [<member_id>]');
   if (typeof queue === 'string') return queue;
   const { playing } = queue;
   if (!playing) return nothing;
@@ -25,7 +26,7 @@ function togglePause(conference: Conference, [id]: string[]): string {
 
 /** Where what plays has come to, in samples of its rate. How long it is we do not know. */
 function status(conference: Conference, [id]: string[]): string {
-  const queue = queueOf(conference, id);
+  const queue = queueOf(conference, id, 'play_status [<member_id>]');
   if (typeof queue === 'string') return queue;
   const { playing } = queue;
   return playing ? `+OK ${playing.track.position ?? 0}/0 ${playing.file}\n` : nothing;
@@ -33,10 +34,10 @@ function status(conference: Conference, [id]: string[]): string {
 
 /** `file_seek [+-]<ms> [<member id>]`: goes on from there, or from so much later or earlier; without a number a second. */
 async function seek(conference: Conference, [where = '', id]: string[]): Promise<string> {
-  const queue = queueOf(conference, id);
+  const queue = queueOf(conference, id, seekUsage);
   if (typeof queue === 'string') return queue;
   const [, sign = '', digits = ''] = /^([+-]?)(\d{0,8})$/.exec(where) ?? [];
-  if (sign === '' && digits === '') return 'file_seek [+-]<val> [<member_id>]';
+  if (sign === '' && digits === '') return seekUsage;
   const { playing } = queue;
   if (!playing) return nothing;
   const { track, file } = playing;

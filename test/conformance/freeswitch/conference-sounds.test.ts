@@ -96,7 +96,7 @@ describe('sounds, recordings and events of a conference', function () {
       assert.equal(await order('file_seek 500'), '+OK seek to position 4000\n');
       await hearsOnly(a, 1000);
     });
-    assert.equal(await order('play_status 999999'), '-ERR Member: 999999 not found.\n');
+    assert.equal(await order('play_status 999999'), '-ERR Member: 999999 not found.\nplay_status [<member_id>]');
     await order('stop all');
     assert.equal(await order('play_status'), '-ERR Nothing is playing\n');
   });
