@@ -85,6 +85,9 @@ export interface StackOptions {
 
 const READY_TIMEOUT_MS = 30_000;
 
+/** Where the RTP ports of stacks begin: a range holds no port that another process was given and does not listen on yet. */
+const RTP_RANGES = [10_000, 19_000] as const;
+
 let postgres: Promise<RunningPostgres> | undefined;
 let postgresDir: string | undefined;
 let databaseCount = 0;
@@ -215,8 +218,8 @@ const ownPostgres = async (): Promise<{ url: string; drop: () => Promise<void>; 
 };
 
 const settingsFor = async (dataDir: string, env: Record<string, string>): Promise<Settings> => {
-  const [http = 0, sip = 0, rtp = 0, tls = 0, ws = 0, wss = 0] = await freePorts(6);
-  const low = Math.min(rtp, 64_000);
+  const [http = 0, sip = 0, tls = 0, ws = 0, wss = 0] = await freePorts(5);
+  const [low = 0] = await freePorts(1, RTP_RANGES);
   return readSettings({
     HTTP_PORT: String(http),
     SIP_PORT: String(sip),
