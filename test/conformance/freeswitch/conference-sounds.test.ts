@@ -98,7 +98,7 @@ describe('sounds, recordings and events of a conference', function () {
     });
     assert.equal(await order('play_status 999999'), '-ERR Member: 999999 not found.\nplay_status [<member_id>]');
     await order('stop all');
-    assert.equal(await order('play_status'), '-ERR Nothing is playing\n');
+    await until(async () => (await order('play_status')) === '-ERR Nothing is playing\n', 'the end');
   });
 
   engineOnly(
