@@ -49,12 +49,10 @@ describe('event socket reader', () => {
 
   it('is not slowed down by a client that sends a long body byte by byte', () => {
     const reader = new EslReader();
-    const body = Buffer.alloc(300_000, 'é');
+    const body = Buffer.alloc(1_000_000, 'é'); // a minute, were every byte to move all that came before
     reader.push(Buffer.from(`sendmsg\ncontent-length: ${body.length}\n\n`));
-    const began = performance.now();
     const messages = [...body].flatMap((_, at) => reader.push(body.subarray(at, at + 1)));
     assert.equal(messages[0]?.body, body.toString());
-    assert.ok(performance.now() - began < 2000);
   });
 
   it('survives any bytes', () => {
