@@ -45,6 +45,14 @@ describe('audio of the media server, judged by ear', () => {
       );
     },
 
+    'goes on when the phone presses * while it plays: no key ends what was not told so': async () => {
+      const { endpoint, peer } = await under.call();
+      const played = endpoint.play('tone_stream://%(900,0,1000)');
+      await peer.hears(1000);
+      await peer.press('*');
+      assert.equal((await played).playbackMilliseconds, '900');
+    },
+
     'says File Not Found for what is not there': async () => {
       const { endpoint } = await under.call();
       await assert.rejects(endpoint.play('no-such-file.wav'), /File Not Found/);

@@ -61,6 +61,7 @@ export class TranscriptCallers {
       const repeated = sip.received.filter(one => one === message).length > 1;
       if (!repeated) this.#told(message);
     });
+    sip.description = peer.sdp();
     const dialog: Dialog = { sip, peer, answer: '' };
     this.#dialogs.push(dialog);
     const headers = { 'User-Agent': 'drachtio-fsmrf:some-id', 'X-esl-outbound': this.#application };

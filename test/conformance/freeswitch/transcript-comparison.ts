@@ -11,6 +11,8 @@ export interface Difference {
   adds?: RegExp;
   /** Headers with another value: `line`, `header`. */
   differs?: [line: RegExp, header: RegExp];
+  /** It hangs on the moment: it may be seen or not. */
+  sometimes?: true;
   why: string;
 }
 

@@ -98,7 +98,9 @@ function saidOf(connection: string, { headers, body }: EslMessage, command: stri
         body: body
           .replace(/\n+$/, '')
           .replace(/nobody@[\d.]+:\d+/g, 'nobody')
-          .replace(/\|(talking|floor)/g, ''),
+          .replace(/\|(talking|floor)/g, '')
+          .replace(/"(run_time|join_time|last_talking)":\t\d+/g, '"$1":\t0')
+          .replace(/"talking":\ttrue/g, '"talking":\tfalse'),
       },
     };
   const disposition = headers['Content-Disposition'];

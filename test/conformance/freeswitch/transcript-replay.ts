@@ -4,18 +4,20 @@ import type { AddressInfo, Server } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startMediaServer, type MediaServer } from '../../../engine/freeswitch/server.ts';
-import { silent } from './engine-under-test.ts';
+import { setTimeout } from 'node:timers/promises';
 import { EslWire } from './esl-wire.ts';
 import { ForkServer, tone } from './fork-server.ts';
 import { TranscriptCallers } from './transcript-callers.ts';
+import { serverOfReplay, type ServerOfReplay } from './transcript-server.ts';
 import type { Block } from './transcript.ts';
 import type { Comparison } from './transcript-comparison.ts';
 import { commandsIn, heardOf, isAnswer, recordedOf, sipOf, type Said } from './transcript-message.ts';
 
 const patienceMs = 6000;
+/** Members of a conference as commands and their answers name them: other numbers there are volumes, counts and keys. */
+const memberPattern =
+  /(?<=^api conference +\S+ (?:\w+|transfer \S+|play \S+) +)\d+\b|^\d+(?=;)|(?<="id":\t|[Mm]ember '?|Volume IN |Energy |ID |deaf |mute |hup |kicked |sent \d+ to )\d+\b/gm;
 const uuidPattern = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
-let replays = 0;
 
 /** Plays the client of a recording to a media server of its own, and writes down what that answers. */
 export class Replay {
@@ -26,12 +28,14 @@ export class Replay {
   readonly #inbound: EslWire[] = [];
   readonly #names = new Map<string, string>();
   readonly #members = new Map<string, string>();
+  /** Those that it was called with. */
+  readonly #channels = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #waiting: (() => void)[] = [];
   /** How many messages of a connection did not come in time. */
   readonly #forgiven = new Map<string, number>();
   #directory = '';
-  #server!: MediaServer;
+  #server!: ServerOfReplay;
   #callers!: TranscriptCallers;
   #application!: Server;
   #farEnd!: ForkServer;
@@ -40,7 +44,11 @@ export class Replay {
   /** All that this server is to send. */
   #later: Said[] = [];
   #outbound = 0;
+  /** What is heard from now on comes of clearing up. */
+  #over = false;
   #lastAt = 0;
+  /** When that was done, on the clock of this process. */
+  #lastActed = performance.now();
 
   /** `comparison` tells which messages of the recording this server is to send; others are not waited for. */
   constructor(comparison: Comparison) {
@@ -66,35 +74,25 @@ export class Replay {
 
   /** A text of the recording with the identifiers, ports and folders that the same things have here. */
   translate(text: string, header = ''): string {
-    const members =
-      /^Member-ID$|member_id$/.test(header) ||
-      (header === 'body' && /conference|member|^\+OK|^-ERR Non|^\d+;/.test(text));
-    const named = members ? text.replace(/\b\d+\b/g, one => this.#members.get(one) ?? one) : text;
+    const members = /^Member-ID$|member_id$/.test(header) ? /^\d+$/ : memberPattern;
+    const named = text.replace(members, one => this.#members.get(one) ?? one);
     return [...this.#files]
       .reduce((now, [file, made]) => now.replaceAll(file, made), named)
       .replace(uuidPattern, one => this.#names.get(one) ?? one)
       .replaceAll('127.0.0.1:28101', this.#address)
+      .replace(/^auth ClueCon$/, `auth ${this.#server.password}`)
       .replaceAll('127.0.0.1:15080', `127.0.0.1:${this.#server.sipPort}`)
       .replaceAll('/srv/rec/recordings', this.#directory)
       .replaceAll('/srv/rec', this.#directory)
       .replaceAll('/var/engines/sounds', this.#directory)
-      .replaceAll('/nonexistent', join(this.#directory, 'tone1k.wav'))
+      .replaceAll('/nonexistent', join(this.#directory, 'nonexistent'))
       .replaceAll('127.0.0.1:23001', `127.0.0.1:${this.#farEndPort}`);
   }
 
   async #open(): Promise<void> {
-    const low = 24000 + (replays++ % 50) * 40; // below the ports that sockets get by themselves
     this.#directory = await mkdtemp(join(tmpdir(), 'replay-'));
     await writeFile(join(this.#directory, 'tone1k.wav'), wave(2000));
-    this.#server = await startMediaServer({
-      rtpHost: '127.0.0.1',
-      rtpPorts: [low, low + 38],
-      sip: { host: '127.0.0.1', port: 0 },
-      eventSocket: { host: '127.0.0.1', port: 0, password: 'ClueCon' },
-      soundsDir: this.#directory,
-      cacheDir: join(this.#directory, 'cache'),
-      log: silent,
-    });
+    this.#server = await serverOfReplay(this.#directory);
     this.#farEnd = await ForkServer.open(undefined, true, text =>
       this.#note({ connection: 'WS', line: text, headers: {} }),
     );
@@ -106,18 +104,19 @@ export class Replay {
     await once(this.#application, 'listening');
     this.#address = `127.0.0.1:${(this.#application.address() as AddressInfo).port}`;
     this.#callers = new TranscriptCallers(this.#server.sipPort, this.#address, message => {
-      this.said.push(sipOf(message));
+      if (!this.#over) this.said.push(sipOf(message));
       this.#heard();
     });
   }
 
   async #close(): Promise<void> {
+    this.#over = true;
     this.#application.close();
     for (const wire of [...this.#wires.values(), ...this.#inbound]) wire.left = true;
     for (const wire of this.#wires.values()) wire.socket.destroy();
     for (const wire of this.#inbound) wire.socket.destroy();
     this.#callers.fallSilent();
-    await this.#server.stop();
+    await this.#server.stop([...this.#channels]);
     this.#callers.close();
     await this.#farEnd.close();
     await rm(this.#directory, { recursive: true, force: true });
@@ -133,6 +132,8 @@ export class Replay {
     for (const [name, wire] of [...this.#wires, ...this.#inbound.map(one => ['IN', one] as const)]) {
       for (const message of wire.messages.splice(0)) {
         if (wire.left) continue;
+        const channel = message.headers['Channel-Unique-ID'];
+        if (channel !== undefined) this.#channels.add(channel);
         const said = heardOf(name, message, isAnswer(message) ? (wire.commands.shift() ?? '') : '');
         if (said) this.#note(said);
       }
@@ -143,6 +144,7 @@ export class Replay {
   }
 
   #note(said: Said): void {
+    if (this.#over) return;
     this.said.push(said);
     if (!this.#comparison.isExpected(said)) return;
     const here = this.said.filter(
@@ -170,10 +172,7 @@ export class Replay {
     const end = performance.now() + patienceMs + recordedMs;
     for (let behind = this.#behind(); behind !== undefined; behind = this.#behind()) {
       if (performance.now() > end) this.#forgiven.set(behind, (this.#forgiven.get(behind) ?? 0) + 1);
-      await Promise.race([
-        new Promise<void>(resolve => this.#waiting.push(resolve)),
-        new Promise(resolve => setTimeout(resolve, 20)),
-      ]);
+      await Promise.race([new Promise<void>(resolve => this.#waiting.push(resolve)), setTimeout(20)]);
     }
   }
 
@@ -188,8 +187,11 @@ export class Replay {
 
   async #play(block: Block, later: Block[]): Promise<void> {
     if (block.writer === 'server' || block.writer === 'sip server' || block.writer === 'fork') return;
-    await this.#caughtUp(block.at - this.#lastAt);
-    this.#lastAt = block.at;
+    const recordedMs = Math.max(0, block.at - this.#lastAt);
+    const due = this.#lastActed + recordedMs * this.#server.pace;
+    await this.#caughtUp(recordedMs);
+    if (due > performance.now()) await setTimeout(due - performance.now());
+    [this.#lastAt, this.#lastActed] = [block.at, performance.now()];
     if (block.writer === 'note') this.#act(block.text);
     else if (block.writer === 'sip client') await this.#callers.play(block, later);
     else if (block.writer === 'far end') this.#fromFarEnd(block.text);
@@ -211,7 +213,7 @@ export class Replay {
       return;
     }
     wire.commands.push(...commandsIn(text));
-    wire.socket.write(`${this.translate(text, text.startsWith('api conference') ? 'body' : '')}\n\n`);
+    wire.socket.write(`${this.translate(text)}\n\n`);
   }
 
   /** What the far end of a fork says, on the connection that was opened last. */

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { engineSuite } from '../../support/engine-only.ts';
+import { ownServers } from '../../support/own-servers.ts';
 import { Comparison, type Difference } from './transcript-comparison.ts';
 import { differences } from './transcript-differences.ts';
 import { recordedOf } from './transcript-message.ts';
@@ -14,6 +14,12 @@ const unplayable: Record<string, string> = {
   'esl/36-freeswitch-killed': 'the server is killed; test/durability does so',
   'esl/37-drachtio-killed': 'the SIP server is killed; test/durability does so',
   'esl/39-idle-rtp-patched-build': 'the same as 34, on a server that sends nothing while idle',
+  ...(ownServers() && {
+    'esl/22-avmd-tone-detect':
+      'mod_avmd is not in our configuration, and an application that is not there ends the call',
+    'esl/30-codec-offers': 'our configuration takes PCMU and PCMA: most of its calls are refused with 488',
+    'esl/38-first-conference-after-start': 'the server has to be started for it, and this one stands',
+  }),
 };
 
 const folder = join(import.meta.dirname, 'transcripts');
@@ -26,10 +32,11 @@ const played = names.filter(name => !(name in unplayable));
 const together = 12;
 
 /**
- * Recordings of drachtio-fsmrf with FreeSWITCH 1.10.12, played again byte for byte: the engine has to send the same messages in
+ * Recordings of drachtio-fsmrf with FreeSWITCH 1.10.12, played again byte for byte: the server has to send the same messages in
  * the same order on every connection, with the same values, apart from what `transcript-differences.ts` lists with its reason.
+ * An engine of its own for each plays them beside each other; a FreeSWITCH one by one, as slowly as they were recorded.
  */
-engineSuite('they were recorded there', 'recordings of FreeSWITCH, played to the engine', () => {
+describe('recordings of FreeSWITCH, played again', () => {
   const verdicts = new Map<string, Promise<string[]>>();
   const met = new Set<Difference>();
 
@@ -45,6 +52,7 @@ engineSuite('they were recorded there', 'recordings of FreeSWITCH, played to the
   }
 
   before(() => {
+    if (ownServers()) return;
     const waiting = [...played];
     const resolvers = new Map<string, (verdict: Promise<string[]>) => void>();
     for (const name of played) verdicts.set(name, new Promise(resolve => resolvers.set(name, resolve)));
@@ -58,17 +66,19 @@ engineSuite('they were recorded there', 'recordings of FreeSWITCH, played to the
     for (let at = 0; at < together; at += 1) void player();
   });
 
+  if (ownServers()) for (const [name, why] of Object.entries(unplayable)) it(`${name} (not played: ${why})`);
+
   for (const name of played)
     it(name, async function () {
-      this.timeout(60_000);
-      assert.deepEqual(await verdicts.get(name), []);
+      this.timeout(ownServers() ? 180_000 : 60_000);
+      assert.deepEqual(await (verdicts.get(name) ?? judge(name)), []);
     });
 
   it('differ in no more than is listed, and in all of that', async function () {
     this.timeout(60_000);
     await Promise.all(verdicts.values());
     assert.deepEqual(
-      differences.filter(one => !met.has(one)).map(one => `${one.in} ${one.why}`),
+      differences.filter(one => !one.sometimes && !met.has(one)).map(one => `${one.in} ${one.why}`),
       [],
     );
     assert.deepEqual(
