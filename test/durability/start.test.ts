@@ -101,6 +101,7 @@ describe('npm start', function () {
     process.kill(child.pid, 'SIGINT');
     process.kill(child.pid, 'SIGINT');
     assert.equal(await waitGone(child.pid, 20_000), true);
+    await child.exited; // so that the next test does not take it for a running one
     assert.deepEqual(anyRunning(pids), []);
     assert.doesNotMatch(lines.join('\n'), /stopping at once/);
   });

@@ -216,14 +216,25 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
       await until(b, '1002', sleep, () => mediaAt(b, one)),
     ];
     const safe = await until(b, '1002', sleep, () => mediaAt(b, two));
-    const connected = () =>
-      stack.logs().filter(line => line.includes(`"media_server":"${one.sip.host}`) && line.includes('"msg":"connected'))
-        .length;
-    const before = connected();
+    /** How often the media-apps said so of the servers of the first machine, which are two. */
+    const said = (what: string) =>
+      stack.logs().filter(line => line.includes(`_server":"${one.sip.host}`) && line.includes(`"msg":"${what}`)).length;
+    const everybody = (what: string) => {
+      const before = said(what);
+      return () =>
+        eventually(
+          `both media-apps say: ${what}`,
+          () => said(what),
+          count => count >= before + 4,
+          12_000,
+        );
+    };
+    const [allLost, allConnected] = [everybody('lost the'), everybody('connected to the')];
     process.kill(one.engine.pid, 'SIGSTOP');
     try {
       assert.deepEqual(await Promise.all([truth(through.id), truth(beside.id)]), [BROKE, BROKE]);
       assert.equal((await beside.phone.ended()).by, 'them', 'the phone is told, through its own SIP server');
+      await allLost();
       for (let count = 0; count < 3; count += 1) {
         const { phone } = await until(b, '1002', sleep, () => mediaAt(b, two));
         await phone.hangup();
@@ -233,7 +244,7 @@ describe('two nodes, each a machine with a SIP server, a media server and a medi
       process.kill(one.engine.pid, 'SIGCONT');
     }
     through.phone.vanish();
-    await eventually('both media-apps are connected again', connected, count => count === before + 2, 12_000);
+    await allConnected();
     await safe.phone.hangup();
   });
 
