@@ -15,6 +15,7 @@ import { processorSeconds } from './processes.ts';
 import { Load, LoadPhone, seconds } from './rtp-load.ts';
 import { givenServers, type Servers } from './servers.ts';
 import { startBare } from './systems.ts';
+import { openPhones } from './talking-phones.ts';
 
 /** Legs of each measurement of processor time; divisible by 2, 3, 10 and 30. */
 const LEGS = 30;
@@ -157,35 +158,28 @@ const costs = async (
 
 /** So many bridged calls for so long, while others come and go: every frame that one phone says must reach the other, in time. */
 const hold = async (servers: LoadedServers, calls: number, hold_s: number, arriving = 0): Promise<void> => {
-  const legs = await servers.legs(2 * calls);
-  const load = new Load(legs.map(({ phone }) => phone));
-  for (let at = 0; at + 1 < legs.length; at += 2) {
-    const other = legs[at + 1];
-    if (other) await legs[at]?.endpoint.bridge(other.endpoint);
+  const phones = await openPhones(2 * calls);
+  const endpoints = await servers.endpointsOf(phones);
+  for (let at = 0; at + 1 < endpoints.length; at += 2) {
+    const other = endpoints[at + 1];
+    if (other) await endpoints[at]?.bridge(other);
   }
   const others = arriving > 0 ? await servers.callers(arriving) : undefined;
   await seconds(WARMUP_S);
-  const was = legs.map(({ phone }) => ({ ...phone.heard }));
-  for (const { phone } of legs) phone.punctuality.restart();
-  load.late = 0;
+  phones.begin();
   const used = await percentOf(() => servers.processorSeconds, hold_s);
-  const sum = (of: keyof LoadPhone['heard']): number =>
-    legs.reduce((total, { phone }, at) => total + phone.heard[of] - (was[at]?.[of] ?? 0), 0);
-  const [packets, lost, doubled] = (['packets', 'lost', 'doubled'] as const).map(sum);
-  const judged = legs.map(({ phone }) => phone.punctuality.judge());
-  const onTime =
-    judged.reduce((total, one) => total + one.onTime, 0) / judged.reduce((total, one) => total + one.packets, 0);
+  const { packets, lost, doubled, on_time, late_ms } = await phones.report();
   const meanwhile = arriving > 0 ? ` while ${arriving} calls a second come and go` : '';
   console.log(
     `\n${servers.name}: ${calls} bridged calls for ${hold_s} s${meanwhile}: ${packets} packets, ${lost} frames lost, ${doubled} made up`,
   );
   console.log(
-    `${(100 * onTime).toFixed(2)} % within 5 ms of their time (aim: 95 %); the load generator itself was ${load.late.toFixed(0)} ms late at worst`,
+    `${((100 * on_time) / packets).toFixed(2)} % within 5 ms of their time (aim: 95 %); the load generator itself was ${late_ms.toFixed(0)} ms late at worst`,
   );
   console.log(`it used ${used.toFixed(0)} % of a core`);
   others?.stop();
-  load.stop();
-  await servers.hangUp(legs);
+  await servers.release(endpoints);
+  phones.close();
 };
 
 /** Whether every one of so many parties in a room hears all others, and not itself, by a tone each. */

@@ -5,6 +5,7 @@ import { processorSeconds } from './processes.ts';
 import { inTurns, LoadPhone } from './rtp-load.ts';
 import { type Servers, startEngineProcess } from './servers.ts';
 import { startBareApp, startScript } from './systems.ts';
+import type { TalkingPhones } from './talking-phones.ts';
 
 const AT_ONCE = 10;
 const RTP_PORTS = '46000-49999';
@@ -61,13 +62,19 @@ export class LoadedServers {
 
   async leg(id: number): Promise<Leg> {
     const phone = await LoadPhone.open(id);
-    const endpoint = await this.endpointFor(phone.sdp);
+    const endpoint = await this.#endpointFor(phone.sdp);
     phone.talkTo(endpoint.local.sdp);
     return { phone, endpoint };
   }
 
-  /** An endpoint for a phone with this description. */
-  async endpointFor(sdp: string): Promise<Endpoint> {
+  /** Endpoints for phones that are elsewhere, who talk with them from then on. */
+  async endpointsOf(phones: TalkingPhones): Promise<Endpoint[]> {
+    const endpoints = await inTurns(phones.sdps, AT_ONCE, sdp => this.#endpointFor(sdp));
+    phones.talkTo(endpoints.map(({ local }) => local.sdp));
+    return endpoints;
+  }
+
+  async #endpointFor(sdp: string): Promise<Endpoint> {
     const endpoint = await this.#media.createEndpoint({ remoteSdp: sdp });
     endpoint.conn?.socket?.setNoDelay(true);
     return endpoint;
@@ -86,8 +93,13 @@ export class LoadedServers {
   }
 
   async hangUp(legs: readonly Leg[]): Promise<void> {
-    await inTurns(legs, AT_ONCE, ({ endpoint }) => endpoint.destroy());
+    await this.release(legs.map(({ endpoint }) => endpoint));
     for (const { phone } of legs) phone.close();
+  }
+
+  /** Hangs up what has no phone here. */
+  async release(endpoints: readonly Endpoint[]): Promise<void> {
+    await inTurns(endpoints, AT_ONCE, endpoint => endpoint.destroy());
   }
 
   async stop(): Promise<void> {

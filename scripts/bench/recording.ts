@@ -1,13 +1,12 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type RawData, WebSocketServer } from 'ws';
 import { LoadedServers } from './loaded-servers.ts';
 import { numberIn, seconds } from './rtp-load.ts';
+import { openPhones } from './talking-phones.ts';
 
 const FRAME = 160;
 const FRAME_MS = 20;
@@ -95,20 +94,6 @@ const openFarEnd = async (): Promise<{ url: string; sides: Sides; lasted: () => 
   return { url: `ws://127.0.0.1:${(far.address() as AddressInfo).port}/`, sides, lasted, close };
 };
 
-/** Phones in a process of their own; `late` says by how many milliseconds they were late at worst since it was asked last. */
-const openPhones = async (count: number) => {
-  const script = fileURLToPath(new URL('./numbering-phones.ts', import.meta.url));
-  const child = fork(script, [String(count)], { execArgv: ['--import', 'tsx'] });
-  const hear = async <T>(): Promise<T> => ((await once(child, 'message')) as [T])[0];
-  const sdps = await hear<string[]>();
-  const talkTo = (answers: string[]): boolean => child.send(answers);
-  const late = async (): Promise<number> => {
-    child.send('late');
-    return await hear<number>();
-  };
-  return { sdps, talkTo, late, close: () => child.kill() };
-};
-
 /**
  * A bridged call whose phones number their frames, recorded and forked in stereo for so long: what was kept is held against
  * what was said and against the wall clock.
@@ -119,28 +104,27 @@ export const recordingBench = async (minutes: number): Promise<void> => {
   const far = await openFarEnd();
   const phones = await openPhones(2);
   try {
-    const [a, b] = await Promise.all(phones.sdps.map(sdp => engine.endpointFor(sdp)));
+    const [a, b] = await engine.endpointsOf(phones);
     if (!a || !b) throw new Error('the engine gave no legs');
-    phones.talkTo([a, b].map(({ local }) => local.sdp));
     await a.bridge(b);
     await a.execute('set', 'RECORD_STEREO=true');
     await seconds(WARMUP_S);
     const file = join(directory, 'call.wav');
-    await phones.late();
+    phones.begin();
     const began = performance.now();
     await a.api('uuid_record', [a.uuid, 'start', file]);
     await a.api('uuid_audio_fork', [a.uuid, 'start', far.url, 'stereo', '8000']);
     await seconds(60 * minutes);
     await a.api('uuid_record', [a.uuid, 'stop', file]);
     const lasted = performance.now() - began;
-    const late_ms = await phones.late();
+    const { late_ms } = await phones.report();
     const recorded = new Sides();
     recorded.take((await readFile(file)).subarray(WAV_HEADER));
     console.log(`\na bridged call, ${minutes} min; the phones themselves were ${late_ms.toFixed(0)} ms late at worst`);
     const late = late_ms >= FRAME_MS;
     const well = [recorded.report('recording', lasted, late), far.sides.report('fork', far.lasted(), late)];
     if (well.includes(false)) process.exitCode = 1;
-    await Promise.all([a.destroy(), b.destroy()]);
+    await engine.release([a, b]);
   } finally {
     phones.close();
     far.close();

@@ -95,6 +95,12 @@ export class LoadPhone {
     this.#socket.send(packet, 0, packet.length, this.#to, '127.0.0.1');
   }
 
+  /** Counts what is heard anew. */
+  restart(): void {
+    Object.assign(this.heard, { packets: 0, lost: 0, doubled: 0 });
+    this.punctuality.restart();
+  }
+
   close(): void {
     this.#socket.close();
   }
