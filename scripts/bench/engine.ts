@@ -20,6 +20,8 @@ import { openPhones } from './talking-phones.ts';
 /** Legs of each measurement of processor time; divisible by 2, 3, 10 and 30. */
 const LEGS = 30;
 const WARMUP_S = 2;
+/** What two hundred legs did to each other while they were set up, the jitter buffers have forgotten after so long. */
+const SETTLE_S = 60;
 /** A busy machine may take so long until nothing is made up. */
 const PATIENCE_S = 15;
 /** Percent of a core that a leg of FreeSWITCH cost where it was measured once, and how many times its cost ours may be. */
@@ -165,7 +167,7 @@ const hold = async (servers: LoadedServers, calls: number, hold_s: number, arriv
     if (other) await endpoints[at]?.bridge(other);
   }
   const others = arriving > 0 ? await servers.callers(arriving) : undefined;
-  await seconds(WARMUP_S);
+  await seconds(Math.min(SETTLE_S, hold_s));
   phones.begin();
   const used = await percentOf(() => servers.processorSeconds, hold_s);
   const { packets, lost, doubled, on_time, late_ms } = await phones.report();

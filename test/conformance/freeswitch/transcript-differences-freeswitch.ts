@@ -15,12 +15,12 @@ export const ofFreeSwitch: Difference[] = [
   {
     in: /esl\/(04|28)-/,
     differs: [/^SIP 200 OK/, /^audio$/],
-    why: 'our configuration offers PCMU and PCMA, and no SRTP',
+    why: 'our configuration offers its codecs in another order, and no SRTP',
   },
   {
-    in: /esl\/05-/,
-    differs: [/^SIP 200 OK|channel data/, /^(audio|variable_(read|write)_codec)$/],
-    why: 'our configuration takes the codec that the caller names first',
+    in: /esl\/16-/,
+    differs: [/api conference/, /^body$/],
+    why: 'our conferences mix at 16 kHz',
   },
   {
     in: /audio-fork\/08-/,

@@ -17,7 +17,6 @@ const unplayable: Record<string, string> = {
   ...(ownServers() && {
     'esl/22-avmd-tone-detect':
       'mod_avmd is not in our configuration, and an application that is not there ends the call',
-    'esl/30-codec-offers': 'our configuration takes PCMU and PCMA: most of its calls are refused with 488',
     'esl/38-first-conference-after-start': 'the server has to be started for it, and this one stands',
   }),
 };
