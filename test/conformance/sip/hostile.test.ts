@@ -102,7 +102,8 @@ engineSuite('it floods a server and looks inside for what is kept', 'sip: the ho
   it('a message that comes byte by byte for too long ends its connection, the first one and any later one', async () => {
     const drips = [0, 1].map(async before => {
       const phone = rig.keep(await TcpPeer.open(rig.server.port));
-      const closed = once(phone.socket, 'close');
+      phone.socket.on('error', () => undefined); // a reset answers a byte that crosses the end
+      const closed = new Promise(resolve => phone.socket.once('close', resolve));
       if (before > 0) {
         phone.request('OPTIONS', rig.uri());
         await phone.expect(/ 200 /);
