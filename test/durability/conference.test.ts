@@ -199,6 +199,7 @@ describe('conferences when something dies', function () {
     const call = await callsIn(500, id);
     const recording = await recorded(id);
     await call.hearsSilence();
+    await new Promise(resolve => setTimeout(resolve, 1000)); // of audio
     for (const mediaApp of stack.processes.mediaApp) await mediaApp.stop();
     assert.equal((await contentsOf(await endOf(recording))).complete, true);
     assert.equal((await call.ended()).by, 'them');
