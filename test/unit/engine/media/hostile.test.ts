@@ -14,6 +14,7 @@ import type { DtlsProtection } from '../../../../engine/media/secure/protection.
 import type { Digit } from '../../../../engine/media/telephone-event.ts';
 import { DigitReceiver } from '../../../../engine/media/telephone-event.ts';
 import { Wire } from '../../../../engine/media/wire.ts';
+import { party } from './leg-rig.ts';
 
 const nobody = (): void => undefined;
 
@@ -39,16 +40,7 @@ class Listening {
   readonly receiver = new RtpReceiver(this.clock, LegMemory.take(), digit => this.digits.push(digit), nobody);
 
   constructor(more: Partial<RemoteParty> = {}) {
-    this.receiver.setRemote({
-      address: '10.0.0.7',
-      port: 4000,
-      codec: 'PCMU',
-      payloadType: 0,
-      telephoneEvent: 101,
-      ptime: 20,
-      direction: 'sendrecv',
-      ...more,
-    });
+    this.receiver.setRemote(party(4000, { address: '10.0.0.7', ...more }));
   }
 
   wait(ticks: number): void {
